@@ -7,7 +7,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Polls every `apart` for a while; the longest time that nobody asked the clock, once the pace has settled.
+// Polls every `apart` for a while; returns the longest time between two readings of the clock, once the pace has
+// settled.
 Duration longest_unasked(ClockPace& pace, Instant& now, Duration apart, int polls) {
   Instant asked = now;
   Duration longest{};

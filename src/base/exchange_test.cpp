@@ -24,7 +24,7 @@ class Exchange : public testing::Test {
     there_ = FileDescriptor(ends[1]);
   }
   static Instant soon() { return MonotonicClock::now() + 20s; }
-  /// The other end says these bytes, and no more.
+  /// The other end sends these bytes, and no more.
   void say(std::string_view bytes) {
     ASSERT_EQ(::send(there_.get(), bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
   }
@@ -33,7 +33,7 @@ class Exchange : public testing::Test {
   FileDescriptor here_, there_;
 };
 
-// More than a socket holds: both ends have to send and receive at once.
+// More than a socket holds: both ends have to send and receive at the same time.
 TEST_F(Exchange, GivesEachWhatTheOtherHas) {
   const std::vector<std::byte> ours(kExchangeMost, std::byte{1}), theirs(kExchangeMost - 1, std::byte{2});
   Result<std::vector<std::byte>> got_there;
@@ -75,7 +75,7 @@ TEST_F(Exchange, RefusesWhatIsTooLong) {
 
 TEST_F(Exchange, SeesAnEndThatGoes) {
   say({"FLX1\0\0\0\4ab", 10});
-  ASSERT_EQ(::shutdown(there_.get(), SHUT_WR), 0);  // it says no more, but hears us
+  ASSERT_EQ(::shutdown(there_.get(), SHUT_WR), 0);  // it sends no more, but still receives
   EXPECT_EQ(error_of(exchange(here_.get(), {}, soon())), ECONNRESET);
   there_ = {};
   EXPECT_EQ(error_of(exchange(here_.get(), {}, soon())), ECONNRESET);

@@ -1,4 +1,4 @@
-// What would end the process if it were written to carelessly.
+// Writes that would end the process by a signal.
 
 #include "base/file_signals.hpp"
 
@@ -19,7 +19,7 @@
 namespace fairlead::base {
 namespace {
 
-// In a child, which the signals would end: its exit code, or 128 and the signal.
+// Runs in a child, which the signals would end; returns its exit code, or 128 + the signal.
 int in_child(const std::function<int()>& work) {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(work());
@@ -70,7 +70,7 @@ TEST(FileSignals, AFullPipeIsNotWaitedFor) {
   EXPECT_EQ(write_now(writer.get(), text), 0u);
 }
 
-// One that the program had blocked and was to get still comes.
+// A signal that the program had blocked and pending is still delivered.
 TEST(FileSignals, OnlyOurOwnAreTakenAway) {
   sigset_t broken, before, pending;
   ::sigemptyset(&broken);

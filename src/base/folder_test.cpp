@@ -1,4 +1,4 @@
-// Files that others have laid out for us: links, pipes, folders of theirs. As root the others are real.
+// Files that others have prepared as traps: links, pipes, their own folders. For root the other users are real.
 
 #include "base/folder.hpp"
 
@@ -38,7 +38,7 @@ class Folders : public testing::Test {
     std::ifstream file(path);
     return {std::istreambuf_iterator<char>(file), {}};
   }
-  // A folder of somebody else; needs root.
+  // Another user's folder; needs root.
   std::string of_somebody(const std::string& name) const {
     fs::create_directory(path(name));
     EXPECT_EQ(::chown(path(name).c_str(), kSomebody, kSomebody), 0);
@@ -70,7 +70,7 @@ TEST_F(Folders, NoStepOfAPathIsALink) {
   EXPECT_THAT(refusal(path("missing/log")), HasSubstr("missing: No such file"));
 }
 
-// A pipe that nobody reads would hold us up for ever; a second name may be of a file that matters.
+// A pipe without a reader would block for ever; a second name may belong to an important file.
 TEST_F(Folders, OnlyAPlainFileWithOneNameIsAppendedTo) {
   ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
   EXPECT_THAT(refusal(path("pipe")), HasSubstr("pipe"));

@@ -5,7 +5,7 @@
 namespace fairlead::base {
 namespace {
 
-// No other names: to ask for them may send something.
+// No other names: looking them up may send datagrams.
 TEST(HostName, DigitsAreTheirOwnName) {
   for (const std::string text : {"127.0.0.1", "10.1.2.3", "::1", "fd00::7"}) {
     const auto found = addresses_of_host(text);

@@ -1,4 +1,5 @@
-// The log of a process: what is wanted is written, what is not is not made, and too much is counted.
+// The log of a process: wanted lines are written, others are not even formatted, and lines beyond the limit are
+// counted.
 
 #include "base/log.hpp"
 
@@ -62,7 +63,7 @@ TEST(LogBudget, ABurstPassesAndThenAsManyAsComeBack) {
   EXPECT_EQ(pass(150), 100);
 }
 
-/// A process of its own: its log is its own, too.
+/// A process of its own, with a log of its own.
 template <typename Work>
 void in_child(const char* levels, Work&& work) {
   EXPECT_EQ(exit_of_child([&] {
@@ -72,7 +73,7 @@ void in_child(const char* levels, Work&& work) {
             0);
 }
 
-/// What is written to standard error meanwhile.
+/// Captures what is written to standard error meanwhile.
 template <typename Work>
 std::string written_by(Work&& work) {
   std::array<int, 2> pipe{};
@@ -129,7 +130,7 @@ TEST(Log, GoesToTheProgramsFunction) {
     set_log_handler([&](const LogLine& line) {
       lines.push_back(std::string(to_string(line.level)) + " " + std::string(to_string(line.topic)) + " " +
                       std::string(line.engine) + ": " + std::string(line.text));
-      (void)set_log_levels("error");  // of this header it may call what it likes
+      (void)set_log_levels("error");  // a handler may call anything declared in this header
       if (lines.size() == 2) throw std::runtime_error("is lost");
     });
     const bool is_silent = written_by([] {
@@ -144,10 +145,10 @@ TEST(Log, GoesToTheProgramsFunction) {
   });
 }
 
-// What a function of the program holds goes with it, and is the program's, too.
+// What a program's handler holds is destroyed with it, and is the program's code, too.
 TEST(Log, LetsAFunctionGoThatCallsIt) {
   in_child("info", [] {
-    ::alarm(20);  // ends a failing test only
+    ::alarm(20);  // only a failing test waits so long
     std::shared_ptr<void> held(nullptr, [](void*) { (void)set_log_levels("error"); });
     set_log_handler([held](const LogLine&) {});
     held.reset();
@@ -160,7 +161,7 @@ TEST(Log, TellsHowManyLinesWereTooMany) {
   in_child("info", [] {
     std::vector<std::string> lines;
     set_log_handler([&](const LogLine& line) { lines.emplace_back(line.text); });
-    // A second of them comes back meanwhile, or not: what is not there was counted.
+    // A second's worth of lines may come back meanwhile; the missing ones were counted.
     for (int i = 0; i < 1000; ++i) log(LogLevel::info, LogTopic::link, "", "line");
     const std::size_t written = lines.size();
     std::this_thread::sleep_for(200ms);

@@ -68,7 +68,7 @@ TEST(SettingsFile, NamesTheLineThatIsWrong) {
   }
 }
 
-// Each level is a table in a table, which the parser makes and frees by calls in calls.
+// Each level is a nested table, which the parser makes and frees by recursion.
 TEST(SettingsFile, BearsNamesAsDeepAsALineIsLong) {
   std::string deep = "a";
   while (deep.size() < 4080) deep += ".a";

@@ -16,8 +16,8 @@ std::vector<std::byte> counting(std::size_t length) {
   return bytes;
 }
 
-// The figures are those that the authors publish: the example of the paper (15 bytes), and the first vectors of the
-// reference implementation.
+// The authors' published figures: the example of the paper (15 bytes), and the first vectors of the reference
+// implementation.
 TEST(SipHash, GivesThePublishedValues) {
   EXPECT_EQ(SipHash(kKey).value(), 0x726fdb47dd0e0e31U);
   EXPECT_EQ(SipHash(kKey).add(counting(1)).value(), 0x74f839c593dc67fdU);

@@ -43,7 +43,7 @@ TEST(SocketAddress, RefusesWhatIsNoAddress) {
   }
 }
 
-// What comes after it is not looked at by the C library.
+// The C library ignores what comes after it.
 TEST(SocketAddress, RefusesTextWithANul) {
   using namespace std::string_view_literals;
   for (const std::string_view text : {"127.0.0.1\0x"sv, "127.0.0.1\0"sv, "::1\0"sv, "fe80::1\0%2"sv})
@@ -86,7 +86,7 @@ TEST(SocketAddress, RefusesForeignAndShortKernelAddresses) {
   EXPECT_FALSE(SocketAddress::from_kernel(nullptr, 0));
 }
 
-// Neighbouring hosts and ports are what tables see: their low bits must spread like random ones.
+// Tables see neighbouring hosts and ports: their low bits must spread like random ones.
 TEST(SocketAddress, HashSpreadsNeighbours) {
   constexpr std::size_t kBuckets = 4096;
   std::vector<int> bucket(kBuckets, 0);
@@ -116,7 +116,7 @@ TEST(SocketAddress, HashDependsOnEveryFieldAndTheSeed) {
   EXPECT_NE(hash(address), SocketAddressHash{42}(address));
 }
 
-// A factor that somebody can make zero would make all products alike, whatever the seed.
+// If somebody could make a factor zero, all products would be equal, whatever the seed.
 TEST(SocketAddress, NoneCanBeChosenToMeetWithoutTheSeed) {
   auto address = *SocketAddress::from_ip("fe80::1", 20480);
   for (const std::uint64_t seed : {0x1234'5678'9abc'def0ULL, 0x0fed'cba9'8765'4321ULL}) {

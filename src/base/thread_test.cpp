@@ -50,7 +50,7 @@ TEST(Thread, ASignalBlockedAfterItsBeginningIsTheBlockers) {
 
 TEST(Thread, WhereThereIsNoneLeftItSaysSo) {
   EXPECT_EQ(exit_of_child([] {
-              // Root may have as many threads as it wants, but no stack of so many bytes.
+              // Root has no limit of threads, but not enough memory for such a stack.
               pthread_attr_t wishes;
               if (::pthread_attr_init(&wishes) != 0 ||
                   ::pthread_attr_setstacksize(&wishes, std::size_t{1} << 50) != 0 ||
@@ -96,7 +96,7 @@ TEST(Thread, InAChildOfForkItIsNotThere) {
   EXPECT_EQ(exit_of_child([&] {
               if (thread->is_joinable() || thread->is_this()) return 1;
               thread->join();    // would hang
-              thread->detach();  // would touch what is gone
+              thread->detach();  // would touch freed memory
               const Thread moved = std::move(*thread);
               return 0;
             }),

@@ -48,7 +48,7 @@ TEST(TimerWheel, TakesNoneBeforeItsTimeAndAllThen) {
   }
 }
 
-// Whoever looks again when it says so comes neither too late nor for ever.
+// A caller that looks again at each time returned is never late, and does not loop for ever.
 TEST(TimerWheel, SaysWhenToLookAgain) {
   Wheel wheel;
   Thing thing{.due = At(1000h + 123'457ns), .hook = {}};

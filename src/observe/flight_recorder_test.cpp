@@ -69,7 +69,7 @@ TEST(FlightRecorder, AmountsSaturate) {
 TEST(FlightRecorder, TheQuietestPeersRingGoesToANewOne) {
   FlightRecorder recorder(4);
   for (std::uint32_t peer = 0; peer < 4; ++peer) recorder.record(peer, FlightKind::connected, 0, 0, kStart);
-  // All are equally recent: the first one goes. Then those that were not used since.
+  // All are equally recent, so the first one is replaced; then those not used since.
   recorder.record(100, FlightKind::connected, 0, 0, kStart);
   EXPECT_TRUE(recorder.events(0).empty());
   recorder.record(1, FlightKind::connected, 0, 0, kStart);

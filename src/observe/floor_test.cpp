@@ -1,4 +1,4 @@
-// That the floors measure at all and leave nothing behind; how fast they are is nobody's promise.
+// The floors measure something and leave nothing behind; their speed is not asserted.
 
 #include "observe/floor.hpp"
 
@@ -48,7 +48,7 @@ TEST_F(Floor, OfExchangesCountsRoundTrips) {
   }
 }
 
-// Also where the time is over before the second process has run at all: the floor lasts until it has counted something.
+// Also if the time is over before the second process has run: the floor lasts until it has counted something.
 TEST_F(Floor, OfStreamsCountsBytes) {
   for (const base::Duration duration : {base::Duration(30ms), base::Duration(1ns)}) {
     options_.duration = duration;

@@ -1,4 +1,4 @@
-// Statistics pages: what the owner writes others read as it was, and nothing that a page says is believed unseen.
+// Statistics pages: readers get exactly what the owner wrote, and nothing in a page is trusted unchecked.
 
 #include "observe/stats_page.hpp"
 
@@ -92,7 +92,7 @@ TEST(StatsPage, CanBeWrittenByItsOwnerOnly) {
   const StatsPage page = page_of_test();
   const base::FileDescriptor other(
       ::open(fmt::format("/proc/self/fd/{}", page.descriptor()).c_str(), O_RDWR | O_CLOEXEC));
-  ASSERT_TRUE(other.is_open());  // the owner may; only the seals forbid it
+  ASSERT_TRUE(other.is_open());  // the owner may open it; only the seals prevent writing
   EXPECT_EQ(::pwrite(other.get(), "x", 1, 0), -1);
   EXPECT_EQ(::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, other.get(), 0), MAP_FAILED);
   EXPECT_EQ(::ftruncate(other.get(), 0), -1);
@@ -101,7 +101,7 @@ TEST(StatsPage, CanBeWrittenByItsOwnerOnly) {
   EXPECT_EQ(facts.st_mode & 0777, 0600u);
 }
 
-// Each publication has one value in all its counters: who reads meanwhile finds no two.
+// Each publication has one value in all its counters, so a reader must never see two.
 TEST(StatsPage, IsNotReadHalfWritten) {
   StatsPage page = page_of_test();
   page.publish(some_stats(0), Wish::figures, kNow);
@@ -112,10 +112,10 @@ TEST(StatsPage, IsNotReadHalfWritten) {
       std::this_thread::yield();
     }
   });
-  // Until enough of them were read, whichever thread gets the processor.
+  // Until enough of them were read, however the processor is shared.
   for (std::uint64_t seen = 0, changes = 0, i = 0; changes < 200 && i < 200'000; ++i) {
     const auto view = read_stats(page.descriptor(), kOnce);
-    if (!view) continue;  // said so
+    if (!view) continue;  // reported as being written
     changes += std::exchange(seen, view->counter("counter.0")) != seen;
     EXPECT_EQ(view->counter("counter.0"), view->counter("counter.199"));
   }
@@ -124,7 +124,7 @@ TEST(StatsPage, IsNotReadHalfWritten) {
   EXPECT_TRUE(read_stats(page.descriptor(), kOnce));
 }
 
-/// A page that somebody made up.
+/// A page that somebody forged.
 class MadeUpPage : public testing::Test {
  protected:
   MadeUpPage() {
@@ -198,7 +198,7 @@ TEST_F(MadeUpPage, ThatIsBeingWrittenForEverIsLeft) {
   EXPECT_EQ(status(), Status::again);
 }
 
-// The owner changes one figure after the other: what does not fit together meanwhile is no lie.
+// The owner changes one figure after the other: an inconsistency meanwhile is no forgery.
 TEST_F(MadeUpPage, ThatIsBeingWrittenIsNotJudged) {
   set(count_at(StatsPart::counters), 201U);
   EXPECT_EQ(status(), Status::invalid);
@@ -212,7 +212,7 @@ TEST_F(MadeUpPage, OfAnyBytesIsReadWithinItsBounds) {
   const auto before = bytes_;
   for (int i = 0; i < 3000; ++i) {
     bytes_ = before;
-    // In the header, but for the sequence: a page that is being written is looked at for milliseconds.
+    // In the header, except for the sequence: reading a page that is being written takes milliseconds.
     for (std::uint64_t changes = random() % 3; changes > 0; --changes) {
       const std::size_t at = random() % sizeof(StatsHeader);
       if (at / 4 != offsetof(StatsHeader, sequence) / 4) bytes_[at] = static_cast<std::byte>(random());
@@ -303,7 +303,7 @@ TEST(StatsFinder, AProcessThatHasEndedHasNone) {
   ::close(ready[1]);
 }
 
-// A process may make as many as it has descriptors; ours are for all processes.
+// A process may make as many pages as it has descriptors; our descriptors have to last for all processes.
 TEST(StatsFinder, TakesSoManyOfAProcess) {
   std::vector<StatsPage> pages;
   for (int i = 0; i < 70; ++i) pages.push_back(page_of_test());
@@ -314,7 +314,7 @@ std::ptrdiff_t descriptors() {
   return std::ranges::distance(std::filesystem::directory_iterator("/proc/self/fd"));
 }
 
-// Somebody else's pages, each held open, would leave none for those of others.
+// Many pages of another user, each held open, would leave no descriptors for those of others.
 TEST(StatsFinder, HoldsNoDescriptorOfWhatItFinds) {
   std::vector<StatsPage> pages;
   for (int i = 0; i < 5; ++i) pages.push_back(page_of_test());
@@ -335,7 +335,7 @@ TEST(StatsFinder, ReadsNoOtherPageThatTookThePlace) {
   EXPECT_FALSE(found[0].read(kOnce));
 }
 
-// The bell is named by the process: what it names must be the pipe that it says.
+// The process names the bell: what it names must be the pipe that it declares.
 TEST(StatsFinder, WritesIntoNoOtherPipe) {
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_NONBLOCK), 0);

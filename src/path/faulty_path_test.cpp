@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// What arrived of a numbered datagram.
+/// The arrivals of a numbered datagram.
 struct Seen {
   std::uint32_t number = 0;
   base::Instant at;
@@ -33,7 +33,7 @@ Bytes numbered(std::uint32_t number, std::uint32_t size) {
   return bytes;
 }
 
-/// A faulty host and two honest ones, on a network without faults or delay; the second drives time.
+/// A faulty host and two honest ones, on a network without faults or delay. The second one drives time.
 class World {
  public:
   explicit World(std::string_view plan, const SimLink& link = {.delay = {}}) : network_(1) {
@@ -43,7 +43,8 @@ class World {
     third = *network_.attach(host("10.0.0.3"));
   }
 
-  /// A train of datagrams with the next numbers, each of `size` bytes, in pieces that do not end where datagrams do.
+  /// Sends a train of datagrams with the next numbers, each of `size` bytes, in pieces that do not end where datagrams
+  /// do.
   bool send(std::uint32_t count, std::uint32_t size, const Path* to = nullptr) {
     Bytes bytes;
     for (std::uint32_t index = 0; index < count; ++index) {
@@ -60,7 +61,7 @@ class World {
     return true;
   }
 
-  /// Lets time pass, as far as anything is due.
+  /// Advances time as long as something is due.
   void run() {
     std::array<Arrival, 4> ignored;
     for (int steps = 0; steps < 1'000'000; ++steps) {
@@ -178,7 +179,7 @@ TEST(FaultyPath, ReorderedDatagramsFallBehindByTheDistancesAsked) {
         std::ranges::count_if(before, [&](const Seen& one) { return one.number > world.seen[i].number; });
     if (later > 0) ++distances[static_cast<std::uint32_t>(later)];
   }
-  // One that is passed by others that are held themselves falls back a little less.
+  // A held datagram that other held ones pass falls back a little less.
   EXPECT_GE(distances.begin()->first, 3u);
   EXPECT_LE(distances.rbegin()->first, 64u);
   EXPECT_GT(distances.size(), 50u);
@@ -278,7 +279,7 @@ TEST(FaultyPath, AFullPoolLetsPassUnharmedAndCounts) {
 }
 
 TEST(FaultyPath, WaitsForThePathBelowAndRefusesMoreMeanwhile) {
-  // Room for 10 of these datagrams at a time, one leaves each 100 us.
+  // Room for 10 of these datagrams at a time; one leaves every 100 us.
   World world("duplicate=100%",
               {.delay = {}, .bytes_per_second = 10'000'000, .queue_bytes_max = 10'000, .is_senders_own = true});
   ASSERT_TRUE(world.send(8, 1000));
@@ -296,7 +297,7 @@ TEST(FaultyPath, AnEndingPathSendsWhatItHolds) {
   ASSERT_TRUE(world.send(40, 100));
   EXPECT_TRUE(world.seen.empty());
   world.left.reset();
-  world.now += 30s;  // each leaves when it would have left
+  world.now += 30s;  // each leaves at the time at which it would have left
   world.look();
   EXPECT_EQ(world.seen.size(), 40u);
 }

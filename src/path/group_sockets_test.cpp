@@ -21,7 +21,7 @@ namespace {
 base::SocketAddress at(const char* ip, std::uint16_t port = 0) {
   return *base::SocketAddress::from_ip(ip, port);
 }
-/// Of this process alone.
+/// An address of this process alone.
 base::SocketAddress group_for_test(std::uint8_t last, std::uint16_t port = 29'999) {
   base::SocketAddress group = at("239.81.0.0", port);
   group.ip[14] = static_cast<std::uint8_t>(::getpid());
@@ -29,7 +29,7 @@ base::SocketAddress group_for_test(std::uint8_t last, std::uint16_t port = 29'99
   return group;
 }
 
-/// All that comes until there is so much, for half a minute at most.
+/// Collects until this many have come, for half a minute at most.
 std::vector<std::string> texts_of(GroupSockets& sockets, std::size_t most, base::SocketAddress* from = nullptr) {
   std::vector<std::string> texts;
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
@@ -79,7 +79,7 @@ TEST(GroupSockets, LeaveAsOftenAsTheyJoined) {
   EXPECT_EQ(texts_of(sockets, 1), std::vector<std::string>{"behind"});
 }
 
-// A child keeps the socket of a group, which its parent leaves.
+// A child keeps the socket of a group that its parent leaves.
 TEST(GroupSockets, AreNotWokenByWhatAChildOfForkHas) {
   GroupSockets sockets(at("127.0.0.1")), witness(at("127.0.0.2"));
   const base::SocketAddress group = group_for_test(8);

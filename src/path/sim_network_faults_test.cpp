@@ -1,4 +1,4 @@
-// The network's less common troubles: losses in a row, each n-th, black holes, late duplicates, shared downlinks.
+// Rare faults of the network: losses in a row, every n-th datagram, black holes, late duplicates, shared downlinks.
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ class SimNetworkFaultsTest : public testing::Test {
     ASSERT_EQ(from.send(std::span(&train, 1), now_), 1u);
   }
 
-  /// The times of all arrivals until nothing is under way.
+  /// Returns the times of all arrivals, until nothing is in flight.
   std::vector<base::Instant> run() {
     std::vector<base::Instant> times;
     while (network_.next_event() != base::kNever) {
@@ -106,7 +106,7 @@ TEST_F(SimNetworkFaultsTest, ADownlinkIsSharedByItsSenders) {
     send(*other_, 1000);
   }
   const auto times = run();
-  // Five fit into the queue, the others are dropped at its end.
+  // Five fit into the queue, the others are tail-dropped.
   ASSERT_EQ(times.size(), 5u);
   EXPECT_EQ(network_.counters().queue_overran, 5u);
   for (std::size_t i = 1; i < times.size(); ++i) EXPECT_EQ(times[i] - times[i - 1], 1ms);

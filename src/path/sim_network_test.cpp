@@ -16,7 +16,7 @@ class SimNetworkTest : public testing::Test {
  protected:
   static base::SocketAddress host(const char* ip) { return *base::SocketAddress::from_ip(ip, 20480); }
 
-  /// A world of two hosts, and the numbers that reach the second, with the time of each.
+  /// Runs a world of two hosts; returns the numbers that reach the second one, with their times.
   struct World {
     explicit World(std::uint64_t seed, const SimLink& link, const SimPathOptions& options = {}) : network(seed) {
       network.set_default_link(link);

@@ -1,5 +1,5 @@
-// A slow device fills the send buffer: the path must say so, and whatever it took must arrive. Runs in a network
-// namespace of its own, whose loopback is slowed down to 20 MB/s.
+// A slow device fills the send buffer: the path must report it, and everything that it accepted must arrive. Runs in
+// its own network namespace, whose loopback is limited to 20 MB/s.
 
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -50,10 +50,10 @@ int exit_code_of(bool wants_gso) {
       seen.at(number) += 1;
     }
   }
-  if (std::count(seen.begin(), seen.end(), 0) > 0) return 1;  // taken, but lost
-  if (left->counters().send_later == 0) return 2;             // never said that it was full
+  if (std::count(seen.begin(), seen.end(), 0) > 0) return 1;  // accepted, but lost
+  if (left->counters().send_later == 0) return 2;             // never reported a full buffer
   if (left->counters().send_failed != 0) return 3;
-  // A train that the kernel cuts is taken whole or not at all; one that goes singly may be repeated in part.
+  // A train that the kernel cuts is accepted whole or not at all; one sent singly may be repeated in part.
   if (wants_gso && std::count(seen.begin(), seen.end(), 1) != static_cast<long>(seen.size())) return 4;
   return 0;
 }

@@ -1,5 +1,4 @@
-// An ICMP message "too big" may come from anybody: what it says must not stop what goes on. In a network of the test's
-// own.
+// An ICMP message "too big" may be forged: it must not stop existing traffic. Runs in its own network namespace.
 
 #include <gtest/gtest.h>
 
@@ -27,7 +26,7 @@ TEST(UdpForgedIcmp, TooBigStopsNeitherTrafficNorNewPeers) {
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(forge_too_big((*a)->address(), (*b)->address()));
 
   EXPECT_EQ((*a)->datagram_size_max((*b)->address()), size_before);
-  auto newcomer = open();  // has nothing kept, and asks the kernel
+  auto newcomer = open();  // has no cached MTU, and asks the kernel
   ASSERT_TRUE(newcomer) << newcomer.error().message;
   EXPECT_EQ((*newcomer)->datagram_size_max((*b)->address()), size_before);
   std::vector<std::byte> bytes(1400, std::byte{7});

@@ -1,4 +1,4 @@
-// Connected sockets beside the main one: who gets which datagram, before, while and after a peer is hot.
+// Connected sockets beside the main one: which socket gets which datagram, before, while and after a peer is hot.
 
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ class UdpHotPeer : public testing::TestWithParam<const char*> {
     ASSERT_TRUE(send_bytes(*peers_[peer], to_host_, bytes, 1472));
   }
 
-  /// The tags that arrive, each checked against its sender.
+  /// Returns the tags that arrive; checks each against its sender.
   std::vector<std::uint32_t> arrived(std::size_t count) {
     std::vector<std::uint32_t> tags;
     for (const Datagram& datagram : collect_datagrams(*host_, count)) {
@@ -141,7 +141,7 @@ TEST_P(UdpHotPeer, WakesTheSleeper) {
   }
 }
 
-// Out of the epoll set all sockets are still looked at; back in it, it tells of what came meanwhile, too.
+// Outside the epoll set all sockets are still polled; back in it, the set reports what arrived meanwhile.
 TEST_P(UdpHotPeer, IsServedWhileNobodyWatches) {
   host_->set_hot(peers_[0]->address(), true);
   ASSERT_FALSE(host_->set_watched(false));

@@ -10,7 +10,7 @@
 namespace fairlead::path {
 namespace {
 
-// Family, and which of the kernel's two services are used.
+// The address family, and which of GSO and GRO are used.
 class UdpPathOf : public testing::TestWithParam<std::tuple<const char*, bool, bool>> {
  protected:
   UdpPathOf() {
@@ -71,7 +71,7 @@ TEST_P(UdpPathOf, GathersTheSmallAndTheLargeSingleDatagram) {
   }
 }
 
-// Both modes of receiving and both changes between them.
+// Both modes of receiving, and both changes between them.
 TEST_P(UdpPathOf, KeepsCutsWhenTheTrafficChangesItsKind) {
   std::uint32_t tag = 0;
   for (int round = 0; round < 3; ++round) {
@@ -160,7 +160,7 @@ TEST_P(UdpPathOf, ReportsTheClosedPort) {
   EXPECT_EQ(left_->unreachable(errors), 0u);
 }
 
-// A socket hands out an error about one peer at the next call for another: that one must not lose its datagram.
+// A socket reports an error about one peer at the next call for another one, whose datagram must not be lost by that.
 TEST_P(UdpPathOf, LosesNothingToAnotherPeersError) {
   const auto gone = open_path(ip())->address();
   for (std::uint32_t tag = 0; tag < 20; ++tag) {

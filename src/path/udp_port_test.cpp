@@ -1,4 +1,4 @@
-// The port belongs to one process: nobody else can bind it, and it is free again at once when its owner is gone.
+// The port belongs to one process: nobody else can bind it, and it is free as soon as its owner has ended.
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -27,7 +27,7 @@ bool can_bind(const base::SocketAddress& address, Sharing sharing) {
   return ::bind(socket.get(), reinterpret_cast<sockaddr*>(&kernel), length) == 0;
 }
 
-/// Asked in another process, as intruders are.
+/// Tried in another process, as an intruder would.
 bool can_anyone_bind(const base::SocketAddress& address) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -64,7 +64,7 @@ TEST_P(UdpPort, IsOursAlone) {
   EXPECT_TRUE(can_anyone_bind(address));
 }
 
-// A second engine binds plainly, a careless stranger with SO_REUSEADDR: neither gets in, at whatever moment.
+// A second engine binds plainly, a careless stranger with SO_REUSEADDR: neither succeeds, at whatever moment.
 TEST(UdpPort, StaysOursWhileHotSocketsComeAndGo) {
   const auto path = open_path("127.0.0.1");
   void* page = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -90,7 +90,8 @@ TEST(UdpPort, OfARangeIsTheFirstFree) {
   UdpOptions options;
   options.port_count = 3;
   std::vector<std::unique_ptr<UdpPath>> held;
-  // Find three neighbouring ports that are free now; another program may take one meanwhile, so try some places.
+  // Finds three neighbouring ports that are free now; another program may take one meanwhile, so it tries several
+  // places.
   for (std::uint16_t base = 20'000; base < 32'000 && held.size() < 3; base = static_cast<std::uint16_t>(base + 400)) {
     held.clear();
     options.local = *base::SocketAddress::from_ip("127.0.0.1", base);

@@ -1,5 +1,5 @@
-// The other side writes anything anywhere in the shared memory: each side refuses what makes no sense and never leaves
-// its segments. The memory is from the heap and of exact size, so that the address sanitizer watches too.
+// The other side writes anything anywhere into the shared memory: each side refuses inconsistent words, and never
+// leaves its segments. The memory is on the heap and of exact size, so that the address sanitizer checks too.
 
 #include <algorithm>
 #include <functional>
@@ -19,7 +19,7 @@ using Descriptor = Run;  // testing::Test has a Run of its own
 constexpr std::uint32_t kElementBytes = 16;
 constexpr std::uint64_t kFirstNumber = 1000;
 
-// A ring of several runs in two segments, partly filled, with the producer in the middle of a run that was cut.
+// A ring of several runs in two segments, partly filled; the producer is in the middle of a run that was cut.
 struct Victim {
   OwnedSegments memory{segment_bytes(kElementBytes, 12, 3)};
   Consumer consumer = make_consumer(memory.map({}), {kElementBytes, 6, kFirstNumber});
@@ -41,7 +41,7 @@ struct Victim {
   }
 
   Header& header() { return *reinterpret_cast<Header*>(memory.map({}).data()); }
-  // The descriptors lie at the end of a segment, the first one last.
+  // The descriptors are at the end of a segment, the first one last.
   Descriptor& run(std::uint32_t segment, std::size_t from_end) {
     const auto bytes = memory.map({segment});
     return *(reinterpret_cast<Descriptor*>(bytes.data() + bytes.size()) - 1 - from_end);
@@ -54,14 +54,14 @@ struct Victim {
     });
   }
 
-  // In atomic words: a liar may have named memory as payload that it looks at itself, as descriptors.
+  // By atomic words: a liar may have declared its own descriptors as payload.
   static void fill(const Stretch& given) {
     for (std::size_t at = 0; at < std::size_t{given.count} * kElementBytes; at += sizeof(SharedWord)) {
       reinterpret_cast<SharedWord*>(given.first + at)->store(7, std::memory_order_relaxed);
     }
   }
 
-  // Both sides go on; whatever they hand out must lie inside the segments.
+  // Both sides go on; everything that they hand out must lie inside the segments.
   void go_on() {
     for (int i = 0; i < 40; ++i) {
       const auto given = producer.pnext(1 + i % 5);
@@ -128,7 +128,7 @@ TEST(Hostile, RandomWordsAreSurvived) {
           break;
         case 1:
           target = words[random() % words.size()]->load();
-          break;  // plausible, but elsewhere
+          break;  // plausible, but at another place
         case 2:
           target += random() % 257 - 128;
           break;
@@ -203,7 +203,7 @@ TEST(Hostile, ProducerRefuses) {
     damage.inflict(victim);
     int elements = 0;
     while (elements < 100 && put_number(victim.producer, 7)) ++elements;
-    if (victim.producer.status() == Status::again) {  // full, but the damage shows only where there is room
+    if (victim.producer.status() == Status::again) {  // full: the damage shows only when there is room
       ASSERT_NE(victim.consumer.get(), nullptr);
       put_number(victim.producer, 7);
     }
@@ -212,7 +212,7 @@ TEST(Hostile, ProducerRefuses) {
   }
 }
 
-// The ring was cut while the producer looked away, and the chain of the pieces leads nowhere, astray or in a circle.
+// The ring was cut while the producer did not poll, and the chain of pieces leads nowhere, astray or in a circle.
 TEST(Hostile, ProducerRefusesABrokenChainOfPieces) {
   const std::vector<std::function<void(Descriptor & cut, Descriptor & piece)>> damages{
       [](Descriptor& cut, Descriptor&) { cut.rest = 0; },
@@ -233,7 +233,7 @@ TEST(Hostile, ProducerRefusesABrokenChainOfPieces) {
     for (int n = 0; n < 4; ++n) ASSERT_TRUE(put_number(producer, 7));
     for (int n = 0; n < 3; ++n) ASSERT_TRUE(get_number(consumer, 7));
     ASSERT_EQ(consumer.add({}, 2),
-              Status::ok);  // cuts behind the third element; the producer looks again on the eighth
+              Status::ok);  // cuts behind the third element; the producer polls again on the eighth
     auto* end = reinterpret_cast<Descriptor*>(memory.map({}).data() + memory.map({}).size());
     damages[i](end[-1], end[-2]);
     while (put_number(producer, 7)) {

@@ -10,7 +10,7 @@ using Step = IdlePolls::Step;
 
 class Polls : public testing::Test {
  protected:
-  /// Polls in vain, each `gap` after the last, for so long; yields take `yield`, sleeps their whole time.
+  /// Polls in vain for this long, every `gap`; yields take `yield`, sleeps their whole time.
   void poll_for(base::Duration length, base::Duration gap, base::Duration yield) {
     yields_ = sleeps_ = 0;
     for (const base::Instant end = now_ + length; now_ < end; now_ += gap) {

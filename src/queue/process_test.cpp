@@ -1,4 +1,4 @@
-// Two processes that map the queue at different addresses; and one of them dying at any instruction of its work.
+// Two processes that map the queue at different addresses, and the death of one at any instruction of its work.
 
 #include <signal.h>
 #include <sys/ptrace.h>
@@ -23,7 +23,7 @@ int exit_code_of(pid_t child) {
   return waitpid(child, &outcome, 0) == child && WIFEXITED(outcome) ? WEXITSTATUS(outcome) : -1;
 }
 
-// The consumer here, the producer in a child; growth from segments that the child maps when it meets them.
+// The consumer is here, the producer in a child. The queue grows from segments that the child maps on first use.
 TEST(Processes, ShareAQueueAtDifferentAddressesWhileItGrows) {
   SharedSegments memory;
   for (int i = 0; i < 8; ++i) memory.add(segment_bytes(64, 20, 8));
@@ -59,7 +59,7 @@ TEST(Processes, ShareAQueueAtDifferentAddressesWhileItGrows) {
   EXPECT_EQ(exit_code_of(child), 0);
 }
 
-// The other way round.
+// The roles exchanged.
 TEST(Processes, ConsumerMayBeTheChild) {
   SharedSegments memory;
   memory.add(segment_bytes(64, 1024, 100));
@@ -102,7 +102,7 @@ TEST(Processes, RefuseASegmentThatCouldShrink) {
   EXPECT_FALSE(SharedSegment::map(-1).has_value());
 }
 
-// A child that does `work` and is killed after so many instructions of it.
+// A child that does `work`, and is killed after this many instructions.
 enum class Death { killed, finished_before, not_possible_here };
 
 Death die_after(std::uint64_t instructions, const std::function<void()>& work) {
@@ -127,8 +127,8 @@ Death die_after(std::uint64_t instructions, const std::function<void()>& work) {
   return has_finished ? Death::finished_before : Death::killed;
 }
 
-// Death after each number of instructions: `trial` dies once and checks the survivor. The steps get wider where a
-// sanitizer makes the work long: its instructions are not ours.
+// Death after each number of instructions: `trial` dies once, and checks the survivor. Under a sanitizer the steps are
+// wider, since most instructions are its own.
 constexpr std::uint64_t kStepsWider = base::kSlowness == 1 ? 8 : 2;
 constexpr std::uint64_t kStepsFirst = base::kSlowness == 1 ? 100 : 10;
 
@@ -157,7 +157,7 @@ TEST(Survivor, ConsumerKeepsWhatADeadProducerPublished) {
     for (std::uint64_t n = 0; n < 5; ++n) EXPECT_TRUE(put_number(producer, n));
     for (; consumed < 3; ++consumed) EXPECT_TRUE(get_number(consumer, consumed));
     const auto death = die_after(instructions, [&] {
-      for (std::uint64_t n = 5; n < 9; ++n) put_number(producer, n);  // over the end of the run
+      for (std::uint64_t n = 5; n < 9; ++n) put_number(producer, n);  // across the end of the run
     });
     while (get_number(consumer, consumed)) ++consumed;
     EXPECT_EQ(consumer.status(), Status::again);
@@ -170,8 +170,8 @@ TEST(Survivor, ConsumerKeepsWhatADeadProducerPublished) {
   });
 }
 
-// The consumer dies while it takes elements and cuts the ring open to grow it, in its own and in a new segment. The
-// producer goes on to the last element that it was granted, and overwrites none that was not taken.
+// The consumer dies while it takes elements and cuts the ring to grow it, in its own and in a new segment. The producer
+// goes on to the last element granted, and overwrites none that was not taken.
 TEST(Survivor, ProducerWalksTheRingOfADeadConsumer) {
   die_everywhere([](std::uint64_t instructions) {
     constexpr std::uint64_t kPut = 6;

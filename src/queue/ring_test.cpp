@@ -1,4 +1,4 @@
-// The seed's unit tests, and what both sides do together in one thread.
+// Unit tests of the ring, and both sides together in one thread.
 
 #include <algorithm>
 #include <random>
@@ -149,7 +149,7 @@ TEST(Ring, LargerOnePassesThroughAllStates) {
   EXPECT_EQ(ring.consumed, 140U);
 }
 
-// The producer never writes the element that the consumer got last.
+// The producer never writes to the element that the consumer took last.
 TEST(Ring, ConsumerOwnsTheLastElement) {
   Ring ring({64, 4});
   ring.fill();
@@ -210,7 +210,7 @@ TEST(Ring, AllElementsOfABatchStayOwned) {
   EXPECT_EQ(ring.consumed, 13U);
 }
 
-// The counters wrap around zero in the middle of the traffic, with and without growth.
+// The counters wrap around zero during traffic, with and without growth.
 TEST(Ring, CountersWrap) {
   for (std::uint64_t before = 0; before < 12; ++before) {
     Ring ring({8, 4, std::uint64_t{0} - before}, 8);
@@ -226,7 +226,7 @@ TEST(Ring, CountersWrap) {
   }
 }
 
-// Every fill, every position, growth by one and by many: order and capacity stay right.
+// Every fill level, every position, growth by one and by many: order and capacity stay right.
 TEST(Ring, GrowsAtEveryPlace) {
   for (std::uint32_t rotated = 0; rotated < 5; ++rotated) {
     for (std::uint32_t filled = 0; filled < 5; ++filled) {
@@ -250,7 +250,7 @@ TEST(Ring, GrowsAtEveryPlace) {
   }
 }
 
-// Elements that follow the consumer's own in memory make its run longer: no further run is written.
+// New elements that follow the consumer's run in memory extend it: no new run is written.
 TEST(Ring, NeighboursInMemoryBecomeOneRun) {
   Ring ring({8, 4}, 60);
   for (int i = 0; i < 60; ++i) ASSERT_EQ(ring.consumer.add({0}, 1), Status::ok);
@@ -300,7 +300,7 @@ TEST(Ring, PreparedSegmentIsNotMappedOnTheWay) {
   EXPECT_EQ(ring.second.mapped, 2);
 }
 
-// A model beside it: any sequence of puts, gets, batches and growth behaves like a plain bounded list.
+// Against a model: any sequence of puts, gets, batches and growth behaves like a plain bounded list.
 TEST(Ring, RandomWalksBehaveLikeAList) {
   for (std::uint32_t seed = 1; seed <= 200; ++seed) {
     std::mt19937 random(seed);

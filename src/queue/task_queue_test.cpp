@@ -48,7 +48,7 @@ TEST(TaskQueue, TheLastStaysUntilASuccessorIsSeen) {
   queue.put(first, true);
   ASSERT_EQ(queue.take(), &first);
   queue.finish(first);
-  EXPECT_EQ(queue.reclaim(), nullptr);  // the producer will link the next one to it
+  EXPECT_EQ(queue.reclaim(), nullptr);  // the producer will link the next task to it
   queue.put(second, true);
   ASSERT_EQ(queue.take(), &second);
   EXPECT_EQ(queue.reclaim(), &first);
@@ -69,7 +69,7 @@ TEST(TaskQueue, WhatRunsInPlaceIsNotTakenAgainNorReclaimed) {
   EXPECT_EQ(queue.reclaim(), &running);
 }
 
-// Each was the last when it was taken. Whoever waits for tasks to come back before he puts another must see them.
+// Each task was the last one when it was taken. A producer that waits for tasks to come back must see them.
 TEST(TaskQueue, WhatRanInPlaceComesBackThoughNobodyTakes) {
   Queue queue;
   std::vector<Task> tasks(10);
@@ -109,12 +109,12 @@ TEST(TaskQueue, AsAWayBackItKeepsTheLast) {
   EXPECT_EQ(queue.take_unlinked(), nullptr);
 }
 
-// Producer, consumer and completer at once, over a pool of a few tasks that goes round.
+// Producer, consumer and completer at the same time, over a small pool of tasks.
 TEST(TaskQueue, ThreeThreadsLoseAndRepeatNothing) {
   constexpr int kTasks = 8, kMessages = 60'000 / base::kThreadSlowness;
   Queue queue, back, to_complete;
   std::vector<Task> pool(kTasks);
-  std::vector<Task> hand_overs(kMessages);  // what the completer is given: the number is the pool's index
+  std::vector<Task> hand_overs(kMessages);  // tasks for the completer: the number is the pool's index
   for (Task& task : pool) back.put(task, true);
 
   std::thread producer([&] {

@@ -10,7 +10,8 @@ using Step = WaitLadder::Step;
 
 class Ladder : public testing::Test {
  protected:
-  /// A wait that looks each 100 ns until it sleeps or `length` is over; yields take `yield`. How long it looked.
+  /// A wait that polls every 100 ns until it sleeps or `length` is over; yields take `yield`. Returns how long it
+  /// polled.
   base::Duration wait(WaitLadder& ladder, base::Duration length, base::Duration yield) {
     WaitLadder::Wait one = ladder.begin(now_);
     const base::Instant began = now_, end = now_ + length;
@@ -47,7 +48,7 @@ TEST_F(Ladder, LooksForItsBudgetAndLessAfterWaitsThatTookLong) {
   for (int i = 0; i < 10; ++i) wait(ladder, 10ms, 400ns);
   EXPECT_LE(wait(ladder, 10ms, 400ns), 2us);
   EXPECT_LE(wait(ladder, 40us, 400ns), 2us);          // slept, but not for long:
-  EXPECT_EQ(wait(ladder, 40us, 400ns), kNeverSlept);  // the next one looks until the end
+  EXPECT_EQ(wait(ladder, 40us, 400ns), kNeverSlept);  // the next one polls until the end
 }
 
 TEST_F(Ladder, YieldsThatHelpNobodyBecomeRare) {
@@ -55,7 +56,7 @@ TEST_F(Ladder, YieldsThatHelpNobodyBecomeRare) {
   wait(ladder, 1000us, 400ns);
   const int few = yields_;
   EXPECT_LT(few, 80);
-  wait(ladder, 300us, 5us);  // somebody runs meanwhile
+  wait(ladder, 300us, 5us);  // another thread runs meanwhile
   EXPECT_GT(yields_, 40);
 }
 

@@ -27,7 +27,7 @@ Waiter make_waiter() {
   return std::move(*waiter);
 }
 
-// Sleeps at once; false if nobody has woken it in ten seconds.
+// Sleeps at once; returns false if nobody wakes it in ten seconds.
 template <typename IsReady>
 bool sleep_until(Waiter& waiter, IsReady&& is_ready) {
   while (waiter.arm(is_ready)) {
@@ -65,7 +65,7 @@ TEST(Waiter, DoesNotArmWhenReady) {
   EXPECT_FALSE(is_readable(waiter.descriptor()));
 }
 
-// An event that comes between announcement and look: the look finds it, and the wake-up written for it is taken back.
+// An event between announcement and poll: the poll finds it, and the wake-up written for it is taken back.
 TEST(Waiter, EventBetweenAnnouncementAndLookIsFound) {
   auto waiter = make_waiter();
   bool is_there = false;
@@ -105,7 +105,7 @@ TEST(Waiter, WorksInAForeignEpollLoop) {
   close(loop);
 }
 
-// Every event is followed by sleep: a lost wake-up would stand out as a sleep of ten seconds.
+// Every event is followed by a sleep: a lost wake-up would show as a sleep of ten seconds.
 TEST(Waiter, LosesNoWakeUp) {
   auto ask = make_waiter();
   auto answer = make_waiter();

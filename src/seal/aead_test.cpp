@@ -18,7 +18,7 @@ std::vector<std::byte> octets_of(std::string_view hex) {
   return bytes;
 }
 
-/// Of the specification of GCM (McGrew and Viega), appendix B, test cases 1, 2 and 4.
+/// From the specification of GCM (McGrew and Viega), appendix B, test cases 1, 2 and 4.
 struct GcmVector {
   std::string_view key, nonce, associated, plain, sealed;
 };

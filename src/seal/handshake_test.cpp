@@ -85,7 +85,7 @@ TEST_F(HandshakeTest, AnotherSecretIsRefusedAsThat) {
 
 TEST_F(HandshakeTest, ASecretIsReplacedInThreeStepsWhileBothEndsGoOn) {
   const std::vector<std::vector<Key>> steps{{secret(1)}, {secret(1), secret(2)}, {secret(2), secret(1)}, {secret(2)}};
-  // The ends are never more than a step apart.
+  // The ends are at most one step apart.
   for (std::size_t i = 0; i + 1 < steps.size(); ++i) {
     for (const auto& [one, two] : {std::pair(i, i + 1), std::pair(i + 1, i), std::pair(i, i)})
       EXPECT_TRUE(meet(Keyring::of_secrets(steps[one]), Keyring::of_secrets(steps[two])).are_keys_one) << one << two;

@@ -85,7 +85,7 @@ TEST_F(SessionKeysTest, AForgedNumberDoesNotMoveTheWindow) {
 TEST_F(SessionKeysTest, NothingIsLostWhenTheKeysChange) {
   auto [one, two] = new_epoch();
   SessionKeys initiator(std::move(one)), responder(std::move(two));
-  // Both send all the time over a line that delays by up to 60 segments and shuffles them; every 100 the keys change.
+  // Both send all the time over a line that delays by up to 60 segments and reorders them; the keys change every 100.
   std::mt19937_64 random(3);
   struct Line {
     std::deque<Segment> segments;
@@ -127,7 +127,7 @@ TEST_F(SessionKeysTest, TheKeysBeforeStayAsLongAsThePeerMayUseThem) {
   const Segment late = seal(initiator, 1);
   initiator.advance(std::move(next_one));
   EXPECT_FALSE(initiator.is_settled());
-  // The responder has not heard of it yet, and what is sealed with the new keys may be lost.
+  // The responder has not received it yet, and segments sealed with the new keys may be lost.
   initiator.drop_previous();
   EXPECT_EQ(open(initiator, seal(responder, 2)), Opened::ok);
   EXPECT_EQ(open(responder, seal(initiator, 3)), Opened::ok);

@@ -1,4 +1,4 @@
-// What an engine reports of its own accord when a peer stalls or is lost.
+// What an engine reports by itself when a peer stalls or is lost.
 
 #include "transport/flight_log.hpp"
 

@@ -36,7 +36,7 @@ TEST(GuessBudget, FewGuessesCostAllOfItIfEachIsDear) {
   EXPECT_FALSE(budget.spend(GuessBudget::kMost / 64, now));
 }
 
-// Whoever could not pay has nothing left: he does not go on with cheaper ones.
+// A guess that the budget does not cover takes all that is left, so cheaper guesses fail, too.
 TEST(GuessBudget, WhoCannotPayHasNothingLeft) {
   GuessBudget budget;
   const base::Instant now{1s};

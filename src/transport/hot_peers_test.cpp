@@ -9,7 +9,7 @@ base::SocketAddress peer(std::uint16_t number) {
   return {.ip = {1}, .scope = 0, .port = number};
 }
 
-// Counts arrivals of one peer until a change; how often, at most `times`.
+// Counts arrivals of one peer until a change, at most `times`; returns their number.
 int count_until_change(HotPeers& hot, std::uint16_t number, int times, HotPeers::Change& change) {
   for (int i = 1; i <= times; ++i) {
     change = hot.count(number, peer(number));

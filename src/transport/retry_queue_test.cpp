@@ -22,7 +22,7 @@ struct Taken {
   std::size_t tries = 0;
 };
 
-/// Of those that take something.
+/// Retries; only `takers` accept items.
 Taken retry(Retries& retries, std::vector<link::PeerHandle> takers, std::size_t tries = 1000,
             base::Instant now = base::Instant(1s)) {
   Taken taken;
@@ -85,7 +85,7 @@ TEST(RetryQueue, NamesThePeerWhoseLineIsTooLong) {
   EXPECT_TRUE(retries.is_empty());
 }
 
-// An honest peer with much to take is not the one, though its line be the longest.
+// An honest peer that accepts much is not the excess one, even if its line is the longest.
 TEST(RetryQueue, NamesThePeerThatHasMovedLongestAgoWhenAllTogetherAreTooMany) {
   Retries retries;
   constexpr std::uint32_t kMany = 8;

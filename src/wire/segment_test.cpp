@@ -49,7 +49,7 @@ DropReason reason(std::vector<std::byte> bytes) {
   return frame ? DropReason{0xff} : frame.error();
 }
 
-/// A datagram with one byte changed and a checksum to match.
+/// A datagram with one byte changed, and a matching checksum.
 std::vector<std::byte> with_byte(std::vector<std::byte> bytes, std::size_t at, std::uint8_t value) {
   bytes[at] = static_cast<std::byte>(value);
   add_checksum(bytes, {});
@@ -87,7 +87,7 @@ TEST(Segment, EveryFieldOfTheHeaderSurvives) {
 }
 
 TEST(Segment, TheBytesOfAHeaderStayAsTheyAre) {
-  // The wire's format is a promise to other versions: these bytes may never change.
+  // The wire format is a promise to other versions: these bytes may never change.
   const std::vector<std::byte> bytes = datagram(Kind::close, {});
   const std::vector<unsigned> expected{2, 6, 0, 0, 0, 0, 0, 0, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11};
   for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(std::to_integer<unsigned>(bytes[i]), expected[i]) << i;
@@ -136,14 +136,14 @@ TEST(Segment, EveryFlippedBitIsNoticed) {
   for (std::size_t bit = 0; bit < good.size() * 8; ++bit) {
     std::vector<std::byte> bytes = good;
     bytes[bit / 8] ^= static_cast<std::byte>(1U << (bit % 8));
-    // One that makes it look sealed is noticed by its tag.
+    // A change that makes it look sealed is detected by its tag.
     const auto frame = decode(bytes);
     EXPECT_TRUE(!frame || frame->is_sealed()) << "bit " << bit;
     EXPECT_EQ(frame.has_value(), bit == 8 * 2 + 7) << "bit " << bit;
   }
 }
 
-/// As it goes out sealed; its "ciphertext" is what was given.
+/// The datagram as sent when sealed; its "ciphertext" is the argument.
 std::vector<std::byte> sealed(Kind kind, std::size_t payload_bytes, std::uint8_t epoch = 1) {
   std::vector<std::byte> bytes(kSegmentHeaderBytes + payload_bytes + kTagBytes, std::byte{0xee});
   Header header;
@@ -183,7 +183,7 @@ TEST(SealedSegment, EachFaultHasItsReason) {
     EXPECT_EQ(reason(other), DropReason::wrong_length);
   }
   other = sealed(Kind::ack, 8);
-  other[2] = std::byte{0x20};  // an epoch, and not sealed
+  other[2] = std::byte{0x20};  // an epoch, but not sealed
   add_checksum(other, {});
   EXPECT_EQ(reason(other), DropReason::reserved_not_zero);
   other = sealed(Kind::ack, 8);
