@@ -1,4 +1,4 @@
-// The net face itself, its machines, buffers and deadlines, in worlds drawn from seeds.
+// The real src/net, with machines, buffers and deadlines, in worlds generated from seeds.
 
 #include "sim/net_swarm.hpp"
 
@@ -29,7 +29,7 @@ TEST(NetSwarm, TheFixedSeeds) {
     restarts += report.restarts;
     through_memory += report.through_memory;
   }
-  // That it tests something.
+  // Checks that the test really tests something.
   EXPECT_GT(operations, 20'000u);
   EXPECT_GT(succeeded, operations / 4);
   EXPECT_GT(restarts, 10u);

@@ -1,4 +1,4 @@
-// Queue pairs and active messages over whole engines, in worlds drawn from seeds.
+// Queue pairs and active messages over whole engines, in worlds generated from seeds.
 
 #include "sim/pair_swarm.hpp"
 
@@ -29,7 +29,7 @@ TEST(PairSwarm, TheFixedSeeds) {
     all.active_answered += report.active_answered;
     all.through_memory += report.through_memory;
   }
-  // That it tests something.
+  // Checks that the test really tests something.
   EXPECT_GT(all.succeeded, 3000u);
   EXPECT_GT(all.failed, 20u);
   EXPECT_GT(all.openings, 100u);

@@ -1,5 +1,5 @@
-// Engines that are replaced in the middle of loads (docs/host.md): nothing is lost, nothing comes twice, and the
-// simulator sees it if what is handed over is wrong.
+// Engines replaced in the middle of a load (docs/host.md): nothing is lost or duplicated, and the simulator detects a
+// wrong handover.
 
 #include "sim/replacement.hpp"
 
@@ -21,7 +21,7 @@ Report run_replacements(Sabotage::Kind sabotage, std::uint64_t seed) {
   return World(scenario, seed).run();
 }
 
-/// The first finding, over some seeds.
+/// Returns the first finding over some seeds.
 std::string finding_of_replacements_with(Sabotage::Kind sabotage) {
   for (std::uint64_t seed = 1; seed <= 10; ++seed)
     if (const auto finding = run_replacements(sabotage, seed).finding) return *finding;

@@ -1,4 +1,4 @@
-// The simulator finds what it is there for: each planted fault ends the run with the finding that names it.
+// The simulator detects each planted fault: the run ends with the finding that names it.
 
 #include "sim/sabotage.hpp"
 

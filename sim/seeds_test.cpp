@@ -1,5 +1,5 @@
-// Worlds drawn from seeds: a fixed set that each run repeats, and fresh ones that no run had before. A fault that a
-// seed found gets a test of its own beside the code that had it.
+// Worlds generated from seeds: a fixed set for each run, and fresh ones. A fault that a seed finds gets a test of its
+// own next to the faulty code.
 
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
@@ -53,7 +53,7 @@ TEST(SeedsTest, OneSeedOneTrace) {
   }
 }
 
-/// The names of all of them, as the sources have them.
+/// Returns the names of all rare branches in the sources.
 std::set<std::string> rare_places() {
   std::set<std::string> places;
   const std::regex call("base::rare\\(\"([^\"]+)\"\\)");
@@ -76,7 +76,7 @@ TEST(SeedsTest, EachRareBranchIsTaken) {
       if (count.taken > 0) left.erase(std::string(place));
     }
   };
-  // Grants are for many senders at once.
+  // Grants need many senders at once.
   Scenario crowd = read_scenario(FAIRLEAD_SOURCE_FOLDER "/sim/scenarios/crowd_and_small_buffer.json").value();
   crowd.has_rare_branches = true;
   crowd.time = std::chrono::milliseconds(30);

@@ -66,7 +66,7 @@ TEST(BulkpingRequest, AnyBytesAreARequestOrAnError) {
     bytes.resize(bytes.size() - random() % 2);
     accepted += decode_request(bytes).has_value() ? 1 : 0;
   }
-  EXPECT_GT(accepted, 0u);  // a change in the text, the numbers or the client makes another request
+  EXPECT_GT(accepted, 0u);  // a change in the text, the numbers or the client yields another valid request
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 constexpr std::uint64_t kSize = 5000;
 
-/// A server with a thread that serves, and a client that says what it likes.
+/// A server on a thread, and a client that sends arbitrary requests.
 class BulkpingServerOf : public testing::Test {
  protected:
   void SetUp() override {

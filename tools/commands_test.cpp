@@ -1,4 +1,4 @@
-// Each subcommand has examples at the end of its --help, whose options it has.
+// Each subcommand has examples at the end of its --help, and accepts their options.
 
 #include "tools/commands.hpp"
 

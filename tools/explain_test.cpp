@@ -52,7 +52,7 @@ TEST(Explain, CountersAreKnownByTheirNameAndItsLastWord) {
   EXPECT_THAT(*explain("unknown token"), StartsWith("link.refused.unknown_token (a counter): "));
 }
 
-// Which of them a program printed, people know.
+// Users know which program printed the number.
 TEST(Explain, ANumberIsTakenForEverythingThatItMayBe) {
   EXPECT_THAT(*explain("12"),
               AllOf(HasSubstr("no_memory (ENOMEM"), HasSubstr("IBV_WC_RETRY_EXC_ERR (completion "
@@ -152,7 +152,7 @@ TEST(Explain, AnythingElseIsAnErrorThatNamesIt) {
   }
 }
 
-// A word comes from a log, which may hold what commands a terminal.
+// A word may come from a log that contains terminal escape sequences.
 TEST(Explain, AnErrorCommandsNoTerminal) {
   EXPECT_THAT(explain("\033[31m").error().message, HasSubstr("'?[31m'"));
 }

@@ -20,7 +20,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-constexpr auto kPatienceOfTest = 60s;  // ends a failing test only
+constexpr auto kPatienceOfTest = 60s;  // only ends a failing test
 
 base::FileDescriptor connect_to(std::uint16_t port) {
   base::FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -32,7 +32,7 @@ base::FileDescriptor connect_to(std::uint16_t port) {
   return socket;
 }
 
-/// All that comes until the server hangs up.
+/// Reads until the server closes the connection.
 std::string rest_of(const base::FileDescriptor& socket) {
   std::string text;
   char bytes[4096];
@@ -95,7 +95,7 @@ TEST_F(ServedMetrics, AnythingElseIsRefused) {
               AllOf(HasSubstr(" 503 "), HasSubstr("nobody is there")));
 }
 
-// Of the second one the kernel may tell nothing but the end of the connection: some of its bytes are never read.
+// For the second one, the kernel may report only the end of the connection, because some bytes are never read.
 TEST_F(ServedMetrics, ALongRequestIsHungUpOn) {
   const base::FileDescriptor socket = connect();
   const std::string part = "GET /" + std::string(20'000, 'x');
@@ -111,11 +111,11 @@ TEST_F(ServedMetrics, ManyAtATimeAreHungUpOn) {
   EXPECT_EQ(ask(request), "");
   dawdlers.pop_back();
   std::string answer;
-  while (answer.empty()) answer = ask(request);  // until its end was seen
+  while (answer.empty()) answer = ask(request);  // until the server has noticed that the slot is free
   EXPECT_THAT(answer, HasSubstr(" 200 "));
 }
 
-// A client that dawdles is hung up on.
+// A slow client is disconnected.
 TEST(Metrics, AreNotWaitedFor) {
   auto server = MetricsServer::listen(0, [] { return Result<std::string>("# EOF\n"); }, 10ms).value();
   EXPECT_TRUE(MetricsServer::listen(server.port(), [] { return Result<std::string>(""); })

@@ -1,4 +1,4 @@
-// What an agent answers to commands, good and bad; the console is this test.
+// An agent's answers to valid and invalid commands; this test is the console.
 
 #include "tools/nettest_agent.hpp"
 
@@ -69,7 +69,7 @@ TEST_F(NettestAgentTest, WhatIsNoCommandIsAnsweredWithAnError) {
   EXPECT_TRUE(ask(command("dance")).contains("error"));
 }
 
-// The answer that comes is that of the second letter.
+// The answer belongs to the second letter.
 TEST_F(NettestAgentTest, WhatIsNoCommandIsNotAnswered) {
   for (const Json& letter : {Json::object(), Json({{"error", "no command either"}, {"run", 1}, {"number", 3}})}) {
     EXPECT_TRUE(console_.send(console_.find(agent_.address()).value(), letter));
@@ -95,7 +95,7 @@ TEST_F(NettestAgentTest, APlanThatAsksForMoreThanAnAgentGivesIsRefused) {
   EXPECT_FALSE(many.check());
 }
 
-// An answer that repeats it would need as many calls, one in another.
+// An answer that repeated it would need equally deep recursion.
 TEST_F(NettestAgentTest, ADeepNameOfARunIsNotRepeated) {
   const std::string deep = std::string(30'000, '[') + std::string(30'000, ']');
   const Json answer = ask({{"do", "status"}, {"number", Json::parse(deep)}});

@@ -1,4 +1,4 @@
-// What the console of a nettest makes of agents that answer wrongly; the agent is this test.
+// The console's reaction to agents that answer wrongly; this test is the agent.
 
 #include "tools/nettest_console.hpp"
 
@@ -23,7 +23,7 @@ class NettestConsoleTest : public testing::Test {
     EXPECT_TRUE(agent_.start("0@lo:20480:39:2"));
     EXPECT_TRUE(stranger_.start("0@lo:20480:40:3"));
   }
-  /// What the console says to a first answer, the last one it gets.
+  /// Returns the console's error after a first answer, the last one that it gets.
   std::string error_after(const Answer& answer) {
     std::jthread agent([&] {
       const auto command = agent_.receive(now() + std::chrono::seconds{10});

@@ -28,7 +28,7 @@ PerfPage page_of_test() {
           .environment = {{"kernel", "Linux <6>"}}};
 }
 
-/// What stands between two marks, the first ones.
+/// Returns the text between the first occurrences of two marks.
 std::string between(const std::string& text, const std::string& begin, const std::string& end) {
   const std::size_t from = text.find(begin);
   if (from == std::string::npos) return {};

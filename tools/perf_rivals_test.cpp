@@ -1,4 +1,4 @@
-// What the rivals print, as far as we read it.
+// The rivals' output, as far as we parse it.
 
 #include "tools/perf_rivals.hpp"
 

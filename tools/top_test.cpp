@@ -1,4 +1,4 @@
-// `fairlead top` looks at this very process, from outside as at any other.
+// `fairlead top` examines this very process, from outside like any other.
 
 #include <gmock/gmock.h>
 #include <unistd.h>
@@ -79,7 +79,7 @@ TEST(Top, SaysWhyAProcessHasNothingToShow) {
   EXPECT_THAT(nobody.error().message, HasSubstr("no process 2147483647 is here"));
 }
 
-/// Engines as pages of others could describe them.
+/// An engine as another process's page could describe it.
 SeenEngine made_up(pid_t pid, std::string program, std::uint64_t resends) {
   SeenEngine engine{.pid = pid, .program = std::move(program), .is_fresh = true, .view = {}};
   observe::StatsCounter counter{.name = {}, .value = resends};
@@ -113,7 +113,7 @@ TEST(Top, TellsFiguresOfASecondOfThoseThatItHasSeenBefore) {
                            testing::ContainsRegex("8  +new .* - ")));
 }
 
-// A process chooses its name and what its page says; a terminal, JSON and metrics have to bear it.
+// A process chooses its name and the contents of its page: a terminal, JSON and metrics must tolerate any text.
 TEST(Top, BearsAnyText) {
   SeenEngines seen;
   seen.engines.push_back(made_up(7, "\033[31m\"quoted\\\n\xFF", 1));
@@ -126,7 +126,7 @@ TEST(Top, BearsAnyText) {
   EXPECT_TRUE(json::accept(top_json(seen)));
 }
 
-// U+009B commands a terminal as ESC [ does.
+// Terminals treat U+009B like ESC [.
 TEST(Top, WritesJsonInAscii) {
   SeenEngines seen;
   seen.engines.push_back(made_up(7,
@@ -139,7 +139,7 @@ TEST(Top, WritesJsonInAscii) {
   EXPECT_EQ(json::parse(text).at("engines")[0].at("program"), seen.engines[0].program);
 }
 
-// Prometheus and its like refuse all samples if one comes twice.
+// Prometheus refuses all samples if one occurs twice.
 TEST(Top, TellsEachMetricOfAnEngineOnce) {
   SeenEngines seen;
   seen.engines.assign(2, made_up(7, "twice", 5));

@@ -1,4 +1,4 @@
-// Processes of a console, when others reap them and when nobody reads what they write.
+// A console's processes, when others reap them and when nobody reads their output.
 
 #include "doors/amudp/children.hpp"
 
@@ -47,7 +47,7 @@ bool has_number(pid_t wanted) {
   return is_set;
 }
 
-// In a name space of process numbers of its own, where a number can be given out again at once.
+// In a PID namespace of its own, where a PID can be reused at once.
 constexpr int kCannotTell = 77;
 int number_given_again() {
   if (unshare(CLONE_NEWPID) != 0) return kCannotTell;
@@ -56,13 +56,13 @@ int number_given_again() {
     Child first = start_child([] {});
     const pid_t number = first.pid;
     children.add(std::move(first));
-    if (waitpid(number, nullptr, 0) != number) return 1;  // by somebody else, as with SIGCHLD ignored
+    if (waitpid(number, nullptr, 0) != number) return 1;  // reaped by others, as if SIGCHLD were ignored
     if (!has_number(number)) return kCannotTell;
     const Child innocent = start_child([] { pause(); });
     if (innocent.pid != number) return kCannotTell;
     children.kill_all();
     children.serve();
-    kill(number, SIGTERM);  // if it has not been ended before
+    kill(number, SIGTERM);  // if it has not been killed before
     int status = 0;
     if (waitpid(number, &status, 0) != number) return 2;
     return WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM ? 0 : 3;
@@ -109,7 +109,7 @@ TEST(AmudpChildren, AReaderThatStopsHoldsUpWhoWritesAndNobodyElse) {
               Children children;
               children.add(std::move(writer));
               std::vector<pollfd> looks;
-              const auto look = [&] {  // for who would wait, a moment
+              const auto look = [&] {  // one poll, with a short wait
                 looks.clear();
                 children.watch(looks);
                 poll(looks.data(), looks.size(), 10);

@@ -1,4 +1,4 @@
-// The console of a job and what is said to it: by ranks, by strangers, and by ranks that say anything.
+// The console of a job, and messages to it from ranks, strangers and malicious ranks.
 
 #include "doors/amudp/console.hpp"
 
@@ -27,7 +27,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kPatience = 20'000;  // ms; ends a failing test only
+constexpr int kPatience = 20'000;  // ms; only ends a failing test
 
 // A console in a thread of its own.
 class RunningConsole {
@@ -41,7 +41,7 @@ class RunningConsole {
     address_ = console_->address();
     thread_ = std::thread([this] {
       code_ = console_->run();
-      console_.reset();  // its connections end with it, as with a process
+      console_.reset();  // closes its connections, as the end of a process does
     });
   }
   ~RunningConsole() {
@@ -60,7 +60,7 @@ class RunningConsole {
   std::thread thread_;
 };
 
-// A rank as the console sees it, told what to say.
+// A rank as the console sees it, under the test's control.
 class Rank {
  public:
   explicit Rank(Connection connection) : connection_(std::move(connection)) {}
@@ -70,7 +70,7 @@ class Rank {
   void greet(const std::string& secret, int number) {
     std::vector<std::byte> hello(kSecretText + sizeof(std::uint32_t));
     std::memcpy(hello.data(), secret.data(), std::min(secret.size(), kSecretText));
-    const std::uint32_t pid = 1'000'000'000U + static_cast<unsigned>(number);  // nobody's
+    const std::uint32_t pid = 1'000'000'000U + static_cast<unsigned>(number);  // nobody's PID
     std::memcpy(hello.data() + kSecretText, &pid, sizeof pid);
     send(Frame::hello, number, hello);
   }
@@ -80,7 +80,7 @@ class Rank {
   void send_bytes(std::span<const std::byte> bytes) {
     static_cast<void>(::send(connection_->descriptor(), bytes.data(), bytes.size(), MSG_NOSIGNAL));
   }
-  // None: the connection has ended.
+  // Returns nullopt if the connection has ended.
   std::optional<Received> next() {
     for (;;) {
       if (auto frame = connection_->next()) return frame;
@@ -109,7 +109,7 @@ TEST(AmudpJob, ADeathIsToldToTheOthersAtOnceWithItsName) {
   third.send(Frame::beat, 1);
   third.close();
   for (Rank* rank : {&first, &second}) {
-    const auto told = rank->next();  // the very next word
+    const auto told = rank->next();  // the very next frame
     ASSERT_TRUE(told);
     EXPECT_EQ(told->head.kind, Frame::exit);
     EXPECT_EQ(told->head.number, 1);
@@ -152,7 +152,7 @@ TEST(AmudpJob, StrangersDisturbNobody) {
       stranger.greet(std::string(kSecretText, 'x'), i % 3);  // the wrong secret
       EXPECT_FALSE(stranger.next());
     } else if (i % 4 == 2) {
-      stranger.greet(console.address().secret, 1 + i % 50);  // a rank that is taken or too high
+      stranger.greet(console.address().secret, 1 + i % 50);  // a rank number that is taken or too high
       EXPECT_FALSE(stranger.next());
     } else {
       stranger.send_bytes(bytes);
@@ -172,7 +172,7 @@ TEST(AmudpJob, StrangersDisturbNobody) {
   EXPECT_EQ(console.end(), 0);
 }
 
-// More than may wait at once, and none of them goes by itself.
+// More strangers than may wait at once, none of which leaves by itself.
 TEST(AmudpJob, StrangersThatStayMakeRoomForRanks) {
   RunningConsole console(2);
   std::vector<std::unique_ptr<Rank>> strangers;
@@ -195,7 +195,7 @@ TEST(AmudpJob, StrangersThatStayMakeRoomForRanks) {
   EXPECT_EQ(console.end(), 3);
 }
 
-// As one that is stopped, or stands in a debugger, with more to read than a socket takes.
+// A rank that is stopped, or in a debugger, with more to read than its socket holds.
 TEST(AmudpJob, ARankThatDoesNotReadHoldsUpNobody) {
   RunningConsole console(3);
   Rank first(console.address(), 0), second(console.address(), 1), deaf(console.address(), 2);
@@ -216,7 +216,7 @@ TEST(AmudpJob, ARankThatDoesNotReadHoldsUpNobody) {
   EXPECT_EQ(told->head.kind, Frame::exit);
   EXPECT_TRUE(text_of(*told).starts_with("rank 0 ")) << text_of(*told);
   second.close();
-  EXPECT_EQ(console.end(), 1);  // it does not wait for the deaf one, either
+  EXPECT_EQ(console.end(), 1);  // it does not wait for the rank that does not read, either
 }
 
 TEST(AmudpJob, WhoeverNeverReadsIsGivenUp) {
@@ -225,7 +225,7 @@ TEST(AmudpJob, WhoeverNeverReadsIsGivenUp) {
   for (Rank* rank : {&honest, &deaf}) EXPECT_EQ(rank->next()->head.kind, Frame::start);
   const std::string part(1 << 20, 'x');
   std::optional<Received> told;
-  for (int i = 0; i < 100; ++i) {  // sockets take some, too
+  for (int i = 0; i < 100; ++i) {  // more than sockets can hold
     for (Rank* rank : {&honest, &deaf}) rank->send(Frame::gather, 0, bytes_of(part));
     told = honest.next();
     ASSERT_TRUE(told);
@@ -238,12 +238,12 @@ TEST(AmudpJob, WhoeverNeverReadsIsGivenUp) {
   EXPECT_EQ(console.end(), 1);
 }
 
-// Where there is no descriptor for a connection it waits, and nobody spins.
+// Without a descriptor, a connection waits and nobody spins.
 TEST(AmudpJob, WithoutDescriptorsRanksWaitAndTheProcessorRests) {
   EXPECT_EQ(base::exit_of_child([] {
               RunningConsole console(1);
               base::FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-              const int next = dup(0);  // the lowest that is free, below which nothing is
+              const int next = dup(0);  // the lowest free number
               close(next);
               rlimit limit{}, none{};
               if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1;
@@ -273,7 +273,7 @@ TEST(AmudpJob, WithoutDescriptorsRanksWaitAndTheProcessorRests) {
             0);
 }
 
-// One that has shown the secret may end the job, and do no more: each job ends.
+// A process with the secret can at most end the job: each job ends.
 TEST(AmudpJob, ARankThatSaysAnythingAtMostEndsTheJob) {
   for (unsigned seed = 1; seed <= 40; ++seed) {
     std::minstd_rand random(seed);
@@ -285,7 +285,7 @@ TEST(AmudpJob, ARankThatSaysAnythingAtMostEndsTheJob) {
       std::vector<std::byte> payload(random() % 3 == 0 ? random() % 3000 : random() % 8);
       for (std::byte& byte : payload) byte = static_cast<std::byte>(random());
       if (random() % 8 == 0) {
-        wild.send_bytes(payload);  // no frame at all
+        wild.send_bytes(payload);  // not a frame
       } else {
         const auto kind = static_cast<Frame>(random() % 8 == 0 ? random() % 256 : random() % 6);
         wild.send(kind, static_cast<int>(random()), payload);
@@ -301,7 +301,7 @@ TEST(AmudpJob, ARankThatSaysAnythingAtMostEndsTheJob) {
   }
 }
 
-// What a process believes of a console is checked, too.
+// Messages from a console are checked, too.
 TEST(AmudpJob, AConsoleThatSaysAnythingIsNotJoined) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -356,7 +356,7 @@ TEST(AmudpJob, AddressesAreReadWholeOrNotAtAll) {
   }
 }
 
-// Separated by commas, in the order of their names.
+// Returns the names, sorted and separated by commas.
 std::string names_told(EnvironmentFor reader) {
   std::vector<std::string> names;
   const std::string all = job_environment(reader);

@@ -1,5 +1,5 @@
-// Each asynchronous event through the C calls, and the rules of order and visibility.
-// Those of the port are in tests/port_events_test.cpp, since they take an interface of one's own.
+// Each asynchronous event through the C calls, and the rules of order and visibility. tests/port_events_test.cpp covers
+// port events, which need a network interface of its own.
 
 #include <algorithm>
 #include <atomic>
@@ -57,7 +57,7 @@ TEST_P(Events, ASharedReceiveQueueTellsOfItsLimitAndOfTheLastOfAQueuePair) {
   ibv_srq_attr limit{.max_wr = 0, .max_sge = 0, .srq_limit = 3};
   ASSERT_EQ(ibv_modify_srq(ends.b.shared, &limit, IBV_SRQ_LIMIT), 0);
   for (std::uint64_t id = 1; id <= 3; ++id) {
-    EXPECT_TRUE(id != 2 || ends.b.events().empty());  // three are not below three
+    EXPECT_TRUE(id != 2 || ends.b.events().empty());  // three are not below the limit of three
     ASSERT_EQ(Request(id, IBV_WR_SEND, ends, ends.a.sge(0, 8)).post(ends.a), 0);
     EXPECT_EQ(ends.one_at_b().wr_id, 49 + id);  // in order
     EXPECT_EQ(ends.one_at_a().status, IBV_WC_SUCCESS);
@@ -68,7 +68,7 @@ TEST_P(Events, ASharedReceiveQueueTellsOfItsLimitAndOfTheLastOfAQueuePair) {
   ASSERT_EQ(move_to(ends.b, {}, IBV_QPS_ERR), 0);
   EXPECT_EQ(ends.b.events(), std::vector{IBV_EVENT_QP_LAST_WQE_REACHED});
   ibv_wc none;
-  EXPECT_EQ(ibv_poll_cq(ends.b.queue, 1, &none), 0);  // what is left is for other queue pairs
+  EXPECT_EQ(ibv_poll_cq(ends.b.queue, 1, &none), 0);  // the rest is for other queue pairs
 }
 
 TEST_P(Events, AnOverrunIsToldByTheQueueOnceAndByTheQueuePair) {
@@ -82,7 +82,7 @@ TEST_P(Events, AnOverrunIsToldByTheQueueOnceAndByTheQueuePair) {
   }
   std::vector<ibv_event_type> told;
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  while (told.size() < 2 && std::chrono::steady_clock::now() < end) {  // without a poll, which would make room
+  while (told.size() < 2 && std::chrono::steady_clock::now() < end) {  // without polling, which would make room
     poll_once(ends.b);
     for (const ibv_event_type each : ends.a.events()) told.push_back(each);
   }
@@ -168,7 +168,7 @@ TEST_P(Order, AFenceHoldsAWriteUntilTheReadBeforeItHasEnded) {
   TwoEnds ends(GetParam());
   connect(ends.a, ends.b);
   connect(ends.b, ends.a);
-  // What is read is what the fenced write sends back to another place: it must be there by then.
+  // The fenced write sends back the bytes that were read, so they must have arrived by then.
   constexpr std::uint32_t kBytes = 50'000;
   std::ranges::fill(std::span(ends.b.memory).first(kBytes), std::byte{7});
   (void)ends.b.state();

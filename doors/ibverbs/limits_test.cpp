@@ -1,4 +1,4 @@
-// What ibv_query_device() advertises can be had, and one more cannot.
+// The limits that ibv_query_device() advertises can be reached, and not exceeded.
 
 #include <functional>
 
@@ -35,7 +35,8 @@ class Limits : public testing::Test {
   ibv_cq* queue_ = nullptr;
 };
 
-/// As many as there may be, `there` of them already; then ENOMEM; and one goes, one comes.
+/// Creates objects up to the limit, `there` of which exist already. One more fails with ENOMEM, and destroying one
+/// permits another.
 template <typename Object>
 void expect_count(const char* name, int most, int there, const std::function<Object*()>& create,
                   const std::function<int(Object*)>& destroy) {
@@ -110,7 +111,7 @@ TEST_F(Limits, OfOneObjectAreItsSize) {
   EXPECT_NE(ibv_query_pkey(context_, 1, port.pkey_tbl_len, &key), 0);
 }
 
-// Nothing of a batch that ibv_wr_complete() refuses is posted, whatever is wrong with it.
+// If ibv_wr_complete() refuses a batch, nothing of it is posted.
 TEST(ExtendedPosts, AreTakenWholeOrNotAtAll) {
   TwoEnds ends(Apart::same_device);
   ibv_qp_init_attr_ex attributes{};
@@ -134,7 +135,7 @@ TEST(ExtendedPosts, AreTakenWholeOrNotAtAll) {
       extended->wr_id = static_cast<std::uint64_t>(i);
       extended->wr_flags = IBV_SEND_SIGNALED;
       ibv_wr_rdma_write(extended, ends.b.region->rkey, ends.b.at(0));
-      if (i + 1 < count) continue;  // the last is as asked for
+      if (i + 1 < count) continue;  // only the last one has the wanted size
       if (inline_length != 0) ibv_wr_set_inline_data(extended, data.data(), inline_length);
       if (pieces != 0) ibv_wr_set_sge_list(extended, static_cast<std::size_t>(pieces), list.data());
     }

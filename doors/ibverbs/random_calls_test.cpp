@@ -1,6 +1,6 @@
-// Thousands of verbs calls at random, on live, dead and null objects, with arguments right and wrong: nothing crashes,
-// nothing hangs, every object can be destroyed in the end, and others of the same device notice nothing; also while
-// another thread does the same with the same objects. One seed, told; another by FAIRLEAD_TEST_SEED.
+// Thousands of random verbs calls on live, destroyed and null objects, with valid and invalid arguments. Nothing
+// crashes or hangs, every object can be destroyed at the end, and other users of the device notice nothing; also while
+// another thread does the same with the same objects. The seed is printed; FAIRLEAD_TEST_SEED selects another.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -25,9 +25,9 @@ namespace {
 using ibverbs::peek;
 
 constexpr int kCalls = 10'000;
-constexpr std::size_t kKept = 24;  // pointers of a kind, dead ones among them
+constexpr std::size_t kKept = 24;  // pointers of a kind, including stale ones
 
-/// Pointers of a kind, dead ones among them. Threads put them and take them as they like.
+/// Pointers of a kind, including stale ones. Threads store and take them in any order.
 template <typename Object>
 class Kept {
  public:
@@ -43,7 +43,7 @@ class Kept {
   }
   std::size_t count() const { return all_.size(); }
 
-  /// Whatever is still there can be destroyed, and then it is gone.
+  /// Every remaining object can be destroyed once.
   void expect_all_destroyed(int (*destroy)(Object*), const char* kind) const {
     for (Object* object : all_) {
       const int error = destroy(object);
@@ -56,7 +56,7 @@ class Kept {
   std::array<std::atomic<Object*>, kKept> some_{};
   std::array<std::atomic<bool>, kKept> is_alive_{};  // as far as is known
   std::mutex mutex_;
-  std::vector<Object*> all_;  // that were ever made
+  std::vector<Object*> all_;  // all that were ever made
 };
 
 ibv_qp_init_attr_ex extended(ibv_pd* domain, ibv_cq* sends, ibv_cq* receives) {
@@ -71,7 +71,7 @@ ibv_qp_init_attr_ex extended(ibv_pd* domain, ibv_cq* sends, ibv_cq* receives) {
   return attributes;
 }
 
-/// What all callers have in common.
+/// State that all callers share.
 struct Objects {
   Objects() {
     ibv_device** list = ibv_get_device_list(nullptr);
@@ -113,7 +113,7 @@ struct Objects {
   Kept<ibv_ah> addresses{};
   Kept<ibv_cq_ex> extended_queues{};
   Kept<ibv_qp_ex> extended_pairs{};
-  // The calls that lie in the objects themselves, taken from a live one.
+  // The function pointers in the objects, taken from live ones.
   ibv_cq_ex polls{};
   ibv_qp_ex posts{};
 };
@@ -187,7 +187,7 @@ class Caller {
   bool one_in(std::uint32_t chances) { return below(chances) == 0; }
   int odd_bits(unsigned count) { return static_cast<int>(below(1U << count)); }
 
-  /// Mostly one that lives, if there is one.
+  /// Prefers a live one, if there is one.
   template <typename Object>
   std::size_t place_in(const Kept<Object>& kept) {
     std::size_t place = below(kKept);
@@ -198,7 +198,7 @@ class Caller {
   Object* any(const Kept<Object>& kept) {
     return one_in(20) ? nullptr : kept[place_in(kept)];
   }
-  /// Mostly the same, for what is of two of them does not go together.
+  /// Mostly the same domain, because objects of different domains do not fit together.
   ibv_pd* domain() { return one_in(4) ? any(objects_.domains) : objects_.domains[0]; }
   template <typename Object>
   void destroy(Kept<Object>& kept, int (*destroy_one)(Object*)) {
@@ -254,7 +254,7 @@ class Caller {
     attributes.path_mtu = IBV_MTU_1024;
     attributes.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
     attributes.ah_attr = vector();
-    ibv_qp* peer = one_in(2) ? pair : any(objects_.pairs);  // itself will do: then what it sends arrives
+    ibv_qp* peer = one_in(2) ? pair : any(objects_.pairs);  // connecting it to itself is fine: then its messages arrive
     attributes.dest_qp_num = peer != nullptr ? peek(peer->qp_num) : below(1U << 24);
     attributes.max_rd_atomic = attributes.max_dest_rd_atomic = 4;
     attributes.port_num = 1;
@@ -278,7 +278,7 @@ class Caller {
          IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC},
         {static_cast<ibv_qp_state>(below(8)), odd_bits(22)},
     }};
-    // Most often in order, and each as it has to be, so that pairs come to RTS and traffic flows.
+    // Mostly in order and correct, so that pairs reach RTS and traffic flows.
     for (std::size_t i = one_in(4) ? 0 : 1; i < steps.size() - (one_in(4) ? 0 : 1); ++i) {
       const Step& step = one_in(20) ? steps[below(steps.size())] : steps[i];
       attributes.qp_state = step.to;
@@ -317,7 +317,7 @@ class Caller {
       request.sg_list = one_in(30) ? nullptr : sges.data();
       request.num_sge = static_cast<int>(below(4)) - (one_in(30) ? 2 : 0);
       request.opcode = static_cast<ibv_wr_opcode>(below(one_in(8) ? 14 : 7));
-      // Inline data is read during the call, wherever the list says: only what is ours.
+      // The call reads inline data wherever the list points: use only our memory.
       request.send_flags = below(8);
       if (one_in(4)) {
         request.send_flags |= IBV_SEND_INLINE;
@@ -415,7 +415,7 @@ std::uint64_t seed() {
   return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 1;
 }
 
-/// Two ends of the same device that have had no part in it.
+/// Two ends on the same device that were not involved.
 void expect_others_to_work() {
   ibverbs::TwoEnds ends(ibverbs::Apart::same_device);
   ibverbs::connect(ends.a, ends.b);
@@ -428,7 +428,7 @@ void expect_others_to_work() {
   EXPECT_EQ(ends.one_at_b().status, IBV_WC_SUCCESS);
 }
 
-// The calls come from one thread after the other, so that most objects are used by others than their maker.
+// The calls come from successive threads, so most objects are used by another thread than their creator.
 TEST(RandomCalls, NeverCrashNorHang) {
   SCOPED_TRACE("FAIRLEAD_TEST_SEED=" + std::to_string(seed()));
   Objects objects;
@@ -453,7 +453,7 @@ TEST(RandomCalls, NeverCrashNorHang) {
   expect_others_to_work();
 }
 
-// An object goes while another thread is inside a call with it.
+// An object is destroyed while another thread is inside a call with it.
 TEST(RandomCalls, OfTwoThreadsWithTheSameObjectsNeverCrashNorHang) {
   SCOPED_TRACE("FAIRLEAD_TEST_SEED=" + std::to_string(seed()));
   Objects objects;

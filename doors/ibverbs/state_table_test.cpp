@@ -12,7 +12,7 @@ struct Masks {
   int required = 0, allowed = 0;
 };
 
-// Written down from the specification, apart from the table of the product.
+// Derived from the specification, independently of the product's table.
 std::map<Way, Masks> ways_of(ibv_qp_type type) {
   constexpr int kPath = IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PATH_MIG_STATE;
   const bool is_rc = type == IBV_QPT_RC, is_ud = type == IBV_QPT_UD;
@@ -57,7 +57,7 @@ class StateTable : public testing::TestWithParam<ibv_qp_type> {
     if (wanted == IBV_QPS_SQE) fail_a_send();
     ASSERT_EQ(end().state(), wanted);
   }
-  // Only a failure leads there.
+  // Only a failure leads to this state.
   void fail_a_send() {
     Request wrong(1, IBV_WR_SEND, ends_, {end().at(0), 8, 0});
     ibv_ah_attr vector = attributes_of(ends_.b, {}).ah_attr;

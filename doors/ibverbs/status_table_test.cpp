@@ -1,6 +1,6 @@
-// Each completion status through the C calls, what both sides see of it, and what becomes of their queue pairs.
-// Not here, since no call leads to them: 3, 14-18, 22 and 23, which are of kinds of queue pairs that do not exist; 6,
-// of memory windows (windows_test); 7, which takes a peer that lies (hostile_pairs_test).
+// Each completion status through the C calls, its effects on both sides, and the resulting states of the queue pairs.
+// Not covered here: 3, 14-18, 22 and 23 belong to types of queue pairs that do not exist; 6 to memory windows
+// (windows_test); 7 needs a malicious peer (hostile_pairs_test).
 
 #include <algorithm>
 
@@ -10,7 +10,7 @@ namespace fairlead::ibverbs {
 namespace {
 
 constexpr ibv_wc_status kNothing = IBV_WC_GENERAL_ERR;
-constexpr std::uint32_t kSlow = 14;  // 67 ms: for those who wait for it
+constexpr std::uint32_t kSlow = 14;  // 67 ms, for requests that wait for it
 
 struct StatusRow {
   const char* name;
@@ -18,7 +18,7 @@ struct StatusRow {
   ibv_wc_status status;  // of the request
   std::uint32_t length = 64;
   std::size_t remote_offset = 64;
-  // What is wrong:
+  // The deviations that cause the error:
   std::uint32_t lkey_change = 0, rkey_change = 0, receive_key_change = 0;
   std::uint32_t receive_length = 256;  // 0: none is posted
   unsigned local_rights = IBV_ACCESS_LOCAL_WRITE;
@@ -26,11 +26,11 @@ struct StatusRow {
       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
   Connection connection{};
   ibv_qp_state state_of_b = IBV_QPS_RTS;
-  // At the peer:
-  ibv_wc_status receive_status = kNothing;  // of the first receive; kNothing: flushed, if the queue pair ends
+  // The expected result at the peer:
+  ibv_wc_status receive_status = kNothing;  // of the first receive; kNothing: flushed if the queue pair fails
   ibv_qp_state b_after = IBV_QPS_RTS;
   int event = -1;
-  std::uint64_t word = 0;  // an atomic's target afterwards
+  std::uint64_t word = 0;  // the target of an atomic afterwards
 };
 
 Connection connection_with(auto&& change) {
@@ -232,7 +232,7 @@ TEST_P(StatusTable, BothSidesSeeWhatItSays) {
   }
   ibv_mr* local = ibv_reg_mr(a.domain, a.memory.data(), a.memory.size(), static_cast<int>(row.local_rights));
   ASSERT_NE(local, nullptr);
-  // Itself, and one that is flushed behind it though it is unsignaled.
+  // The failing request, and one that is flushed behind it although it is unsignaled.
   Request request(2, row.opcode, ends, {a.at(0), row.length, local->lkey + row.lkey_change}, row.remote_offset);
   (row.length == 8 || row.length == 16 ? request.wr.atomic.rkey : request.wr.rdma.rkey) += row.rkey_change;
   Request behind(3, IBV_WR_SEND, ends);
@@ -263,7 +263,7 @@ TEST_P(StatusTable, BothSidesSeeWhatItSays) {
   EXPECT_EQ(std::ranges::count(events, IBV_EVENT_QP_REQ_ERR), row.event == IBV_EVENT_QP_REQ_ERR);
   EXPECT_EQ(b.word(64), row.word);
 
-  // Posted in ERR it flushes behind the others, at both ends: that is how programs drain a queue.
+  // Posted in ERR, it is flushed after the others at both ends: programs drain a queue this way.
   Request marker(4, IBV_WR_SEND, ends);
   ASSERT_EQ(marker.post(a), 0);
   const ibv_wc flushed = ends.one_at_a();
@@ -303,18 +303,18 @@ TEST_P(DatagramStatus, LongerThanTheMtuEndsSendingOnly) {
   EXPECT_EQ(received.byte_len, 50u);
   EXPECT_EQ(received.wc_flags, static_cast<unsigned>(IBV_WC_GRH));
   EXPECT_EQ(received.src_qp, b.pair->qp_num);
-  ASSERT_EQ(move_to(a, {}, IBV_QPS_RTS), EINVAL);  // SQ_PSN is not for this way back
+  ASSERT_EQ(move_to(a, {}, IBV_QPS_RTS), EINVAL);  // SQ_PSN is not permitted in this transition
   ibv_qp_attr back{};
   back.qp_state = IBV_QPS_RTS;
   ASSERT_EQ(ibv_modify_qp(a.pair, &back, IBV_QP_STATE), 0);
   ASSERT_EQ(datagram(a, 4, to_b, b, 10), 0);
   EXPECT_EQ(ends.one_at_a().status, IBV_WC_SUCCESS);
-  EXPECT_EQ(ends.at_b(2).size(), 2u);  // its own send and what came
+  EXPECT_EQ(ends.at_b(2).size(), 2u);  // its own send, and the message that arrived
   EXPECT_EQ(ibv_destroy_ah(to_b), 0);
   EXPECT_EQ(ibv_destroy_ah(to_a), 0);
 }
 
-// What shows in the request alone is refused by the call.
+// The call refuses what is visible in the request alone.
 TEST(ImmediateErrors, AreAnsweredByThePost) {
   TwoEnds ends(Apart::same_device);
   auto& [a, b] = ends;
@@ -340,7 +340,7 @@ TEST(ImmediateErrors, AreAnsweredByThePost) {
   EXPECT_EQ(ends.one_at_a().status, IBV_WC_LOC_LEN_ERR);  // beyond max_msg_sz
 }
 
-// By the post, which takes none of them: the queue pair goes on.
+// The post refuses all of them, and the queue pair continues.
 TEST(ImmediateErrors, OfOpcodesThatAKindHasNot) {
   const std::vector<ibv_wr_opcode> reading{IBV_WR_RDMA_READ, IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_FETCH_AND_ADD};
   std::vector<ibv_wr_opcode> connected{IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_SEND_WITH_INV,

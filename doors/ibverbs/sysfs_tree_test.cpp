@@ -1,4 +1,4 @@
-// Where the made-up files go, also when somebody else was at that place first.
+// Where the emulated files go, even if another user occupied that place first.
 
 #include "doors/ibverbs/sysfs_tree.hpp"
 
@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A child makes a tree of its own, and so do the folders that XDG_RUNTIME_DIR names.
+// A child makes a tree of its own, in the folders that XDG_RUNTIME_DIR names.
 class SysfsTree : public testing::Test {
  protected:
   SysfsTree() {
@@ -29,7 +29,7 @@ class SysfsTree : public testing::Test {
   }
   ~SysfsTree() override { fs::remove_all(runtime_); }
 
-  // The tree that a child gets, which then exits.
+  // Returns the tree of a child, which then exits.
   std::string tree_of_child() const {
     int pipe[2] = {};
     EXPECT_EQ(::pipe(pipe), 0);

@@ -1,4 +1,4 @@
-// Memory windows through the C calls: what they show to the other end, and when they stop.
+// Memory windows through the C calls: what they expose, and when that ends.
 
 #include "doors/ibverbs/two_ends_for_tests.hpp"
 
@@ -6,7 +6,7 @@ namespace fairlead::ibverbs {
 namespace {
 
 constexpr unsigned kRights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND;
-constexpr std::size_t kAt = 4096, kLength = 64;  // what of b's memory the windows show
+constexpr std::size_t kAt = 4096, kLength = 64;  // the part of b's memory that the windows expose
 
 class Windows : public testing::TestWithParam<Apart> {
  protected:
@@ -80,7 +80,7 @@ TEST_P(Windows, OfType2CountFromZeroAndEndWhereTheyEnd) {
 TEST_P(Windows, AreInvalidatedByTheirOwnEndInOrder) {
   const std::uint32_t key = ibv_inc_rkey(second_->rkey);
   ASSERT_EQ(bind_second(info(), key), IBV_WC_SUCCESS);
-  // Bound again behind its invalidation, in one chain.
+  // Bound again after its invalidation, in one chain.
   Request again(5, IBV_WR_BIND_MW, ends_);
   again.bind_mw = {.mw = second_, .rkey = ibv_inc_rkey(key), .bind_info = info()};
   Request invalidation(4, IBV_WR_LOCAL_INV, ends_);
@@ -139,7 +139,7 @@ TEST_P(Windows, HoldTheirRegionAndNotTheirQueuePair) {
   const std::uint32_t key = second_->rkey;
   ASSERT_EQ(ibv_dealloc_mw(second_), 0);
   EXPECT_EQ(write(key, b_.at(kAt)), IBV_WC_REM_ACCESS_ERR);
-  second_ = ibv_alloc_mw(b_.domain, IBV_MW_TYPE_2);  // for the end
+  second_ = ibv_alloc_mw(b_.domain, IBV_MW_TYPE_2);  // freed at the end
 }
 
 TEST_P(Windows, AreMadeWithinTheirKinds) {

@@ -1,5 +1,5 @@
-// Each allocation of the calls that make, change and end objects fails, one after the other. The call says so, nothing
-// is thrown into C, and later calls go well.
+// Each allocation of the calls that create, modify and destroy objects fails in turn. The call reports it, no exception
+// reaches C, and later calls succeed.
 
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ class DoorWithoutMemory : public testing::Test {
     EXPECT_EQ(ibv_close_device(context_), 0);
   }
 
-  /// What ends an object is asked once more where it found no memory.
+  /// Retries a destruction that failed for lack of memory.
   template <typename Object>
   static void end(int (*destroy)(Object*), Object* object) {
     if (object == nullptr || destroy(object) == 0) return;
@@ -89,7 +89,7 @@ class DoorWithoutMemory : public testing::Test {
 };
 
 TEST_F(DoorWithoutMemory, NothingIsThrown) {
-  with(0);  // what is made for the first one
+  with(0);  // creates what only the first call needs
   const std::uint64_t all = with(0);
   ASSERT_GT(all, 20U);
   for (std::uint64_t first = 1; first <= all; ++first) {

@@ -1,4 +1,4 @@
-// What programs do wrong is answered with an error, in the result and in errno, and never followed blindly.
+// Program errors are answered with an error, in the result and in errno, and never cause invalid accesses.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -56,7 +56,7 @@ TEST_F(XrcCalls, OpenDomainsAndTargetsByFileAndNumber) {
   EXPECT_EQ(again->qp_num, target->qp_num);
   EXPECT_EQ(open_target(second, target->qp_num + 1), nullptr);
   EXPECT_EQ(errno, EINVAL);
-  // Either handle moves it, and programs say more of it than there is, as of RC.
+  // Either handle can modify it. Programs pass more attributes than XRC has, as for RC.
   ibv_qp_attr init{};
   init.qp_state = IBV_QPS_INIT;
   init.port_num = 1;

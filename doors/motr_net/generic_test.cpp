@@ -1,5 +1,4 @@
-// Motr's tests of its generic layer, by their names (docs/motr.md): over a transport that is made up, and over this
-// one.
+// Motr's tests of its generic layer, by their names (docs/motr.md): over a fake transport and over this one.
 
 #include <array>
 #include <atomic>
@@ -15,7 +14,7 @@ namespace {
 // -------------------------------------------------------------------------------
 
 struct Fake {
-  int dom_init = 0, tm_init = 0, tm_stop = 0, buf_register = 0, buf_add = 0;  // what they answer
+  int dom_init = 0, tm_init = 0, tm_stop = 0, buf_register = 0, buf_add = 0;  // results of the fake's operations
   int added = 0, deleted = 0, registered = 0;
   void (*during_stop)(m0_net_transfer_mc* tm) = nullptr;
 } fake;
@@ -66,7 +65,7 @@ constexpr m0_net_xprt kFake{"fake", &kFakeOperations};
 
 void post_state(m0_net_transfer_mc& tm, m0_net_tm_state state, m0_net_end_point* ep = nullptr) {
   const m0_net_tm_event ev{M0_NET_TEV_STATE_CHANGE, &tm, m0_time_now(), 0, state, ep, nullptr};
-  std::jthread([&] { m0_net_tm_event_post(&ev); });  // as transports do
+  std::jthread([&] { m0_net_tm_event_post(&ev); });  // from another thread, as transports do
 }
 void post(m0_net_buffer& buf, std::int32_t status, m0_bcount_t length = 0) {
   const m0_net_buffer_event ev{&buf, m0_time_now(), status, length, 0, nullptr};
@@ -157,7 +156,7 @@ TEST_F(FakeTest, net_bulk_if) {
       EXPECT_TRUE(buf.is_queued());
       EXPECT_EQ(m0_net_tm_tlist_length(&machine.ntm_q[queue]), 1u);
       EXPECT_EQ(ep->nep_ref.ref_cnt, type == M0_NET_QT_MSG_SEND ? 2 : 1);
-      if (type == M0_NET_QT_MSG_RECV) {  // stays, once
+      if (type == M0_NET_QT_MSG_RECV) {  // stays queued once
         buf.nb_flags |= M0_NET_BUF_RETAIN;
         post(buf, 0, 7);
         EXPECT_TRUE(buf.is_queued());
@@ -192,8 +191,8 @@ TEST_F(FakeTest, net_bulk_if) {
   m0_net_desc_free(&copy);
 }
 
-// A stop while starting is made right after the start.
-// Each machine has a mutex of its own, so that alone does not keep them apart.
+// A stop while starting takes effect right after the start. Each machine has a mutex of its own, which alone does not
+// exclude the other machine.
 TEST_F(FakeTest, ABufferIsQueuedWithOneOfTwoMachines) {
   static constexpr m0_net_buffer_callbacks kCallbacks{{[](const m0_net_buffer_event*) {}}};
   TestMachine one(dom_), other(dom_);
@@ -204,7 +203,7 @@ TEST_F(FakeTest, ABufferIsQueuedWithOneOfTwoMachines) {
   buf.nb_callbacks = &kCallbacks;
   buf.nb_qtype = M0_NET_QT_MSG_RECV;
   buf.nb_min_receive_size = buf.nb_max_receive_msgs = 1;
-  // An add that looks at many segments takes its time, so that the two overlap.
+  // Many segments make add() slow, so that the two calls overlap.
   std::vector<m0_bcount_t> counts(20'000, 1);
   const m0_bufvec own =
       std::exchange(buf.nb_buffer, {{static_cast<std::uint32_t>(counts.size()), counts.data()}, nullptr});
@@ -258,7 +257,7 @@ TEST_F(FakeTest, StopWhileStarting) {
   post_state(machine, M0_NET_TM_STOPPED);
 }
 
-// The start fails at the moment of the stop, which the transport refuses then.
+// The start fails during the stop, which the transport then refuses.
 TEST_F(FakeTest, AStopThatFailsLeavesTheStateThatCameMeanwhile) {
   TestMachine machine(dom_);
   EXPECT_EQ(m0_net_tm_start(&machine, "fake"), 0);
@@ -292,7 +291,7 @@ TEST(Channel, RefusesALinkThatIsNotWhereItShouldBe) {
   EXPECT_NE(std::string_view(m0_net_last_error()).find("no channel"), std::string_view::npos);
   m0_clink_init(&goes, [](m0_clink* link) {
     m0_clink_del(link);
-    link->cl_next = link;  // its memory may be anything now
+    link->cl_next = link;  // its memory may be overwritten from now on
     return true;
   });
   m0_clink_add_lock(&chan, &goes);
@@ -422,7 +421,7 @@ TEST_F(OwnTest, buffer_pool) {
   EXPECT_EQ(pool.nbp_free, pool.nbp_buf_nr);
 }
 
-/// Completions of provisioned buffers, which go back to their pool at once, under a colour of their machine's.
+/// Completions of provisioned buffers, which return to their pool at once, under their machine's colour.
 std::atomic<int> provided = 0;
 const m0_net_buffer_callbacks kProvided{{[](const m0_net_buffer_event* ev) {
   m0_net_buffer* const buf = ev->nbe_buffer;
@@ -456,14 +455,14 @@ TEST_F(OwnTest, net_prov) {
     EXPECT_EQ(second.ntm_recv_queue_deficit, 1u) << "the pool is empty";
     EXPECT_EQ(second.figures(M0_NET_QT_MSG_RECV).nqs_num_f_events, 0u) << "which is no failure";
     m0_net_buffer_pool_lock(&pool);
-    m0_net_buffer_pool_provision(&pool, 2);  // the first of them is news
+    m0_net_buffer_pool_provision(&pool, 2);  // the first one triggers the not-empty callback
     m0_net_buffer_pool_unlock(&pool);
     EXPECT_EQ(length(second), 2u);
     EXPECT_EQ(second.ntm_recv_queue_deficit, 0u);
     m0_net_tm_pool_length_set(&first, 3);
     EXPECT_EQ(length(first), 3u);
     EXPECT_EQ(pool.nbp_free, 0u);
-    // Each message takes one; what comes back is queued again.
+    // Each message takes one buffer; returned buffers are queued again.
     ASSERT_EQ(sender.start("0@lo:12345:35:3"), 0);
     m0_net_end_point* const there = sender.end_point("0@lo:12345:35:1");
     for (int i = 1; i <= 5; ++i) {
@@ -499,7 +498,7 @@ TEST_F(OwnTest, buf_copy) {
     m0_bufvec_cursor_init(&target, &to.nb_buffer);
     EXPECT_EQ(m0_bufvec_cursor_copy(&target, &source, text.size()), text.size());
     EXPECT_EQ(to.read(0, text.size()), text) << from_count << "x" << from_size << " to " << to_count << "x" << to_size;
-    // And the same by way of a transfer.
+    // The same by a transfer.
     std::memset(to.nb_buffer.ov_buf[0], 0, to_size);
     TestMachine one(dom_), other(dom_);
     ASSERT_EQ(one.start("0@lo:12345:36:1"), 0);
@@ -523,7 +522,7 @@ TEST_F(OwnTest, failure) {
   ASSERT_EQ(one.start("0@lo:12345:37:1"), 0);
   ASSERT_EQ(other.start("0@lo:12345:37:2"), 0);
   m0_net_end_point* const there = one.end_point("0@lo:12345:37:2");
-  // No receive buffer, or none that is large enough: the receiver is told.
+  // No receive buffer, or none large enough: the receiver is told.
   for (std::size_t i = 1; i <= 2; ++i) {
     ASSERT_EQ(buf.send(one, there, 100), 0);
     told_.wait_for(i);
@@ -541,7 +540,7 @@ TEST_F(OwnTest, failure) {
   EXPECT_TRUE(m0_net_buffer_del(&passive, &other));
   told_.wait_for(3);
   while (passive.is_queued()) std::this_thread::yield();
-  // A descriptor serves once.
+  // A descriptor can be used once.
   ASSERT_EQ(passive.bulk(other, M0_NET_QT_PASSIVE_BULK_RECV, 0), 0);
   ASSERT_EQ(buf.use(one, M0_NET_QT_ACTIVE_BULK_SEND, 10, passive), 0);
   told_.wait_for(5);
@@ -552,7 +551,7 @@ TEST_F(OwnTest, failure) {
   while (buf.is_queued()) std::this_thread::yield();
 }
 
-// Whoever deregisters a buffer waits for the end of its callback, and holds nothing that this may want.
+// Deregistering a buffer waits for the end of its callback, and holds nothing that the callback may need.
 TEST_F(OwnTest, ACallbackMayUseTheDomainOfABufferThatGoes) {
   static TestBuffer* next = nullptr;
   static std::atomic<int> step = 0;
@@ -560,7 +559,7 @@ TEST_F(OwnTest, ACallbackMayUseTheDomainOfABufferThatGoes) {
   next = &another;
   static constexpr m0_net_buffer_callbacks kCallbacks{{[](const m0_net_buffer_event* ev) {
     step = 1;
-    while (m0_net_buffer_register(next, ev->nbe_buffer->nb_dom) == 0 && step < 50) {  // as the other thread comes
+    while (m0_net_buffer_register(next, ev->nbe_buffer->nb_dom) == 0 && step < 50) {  // until the other thread comes
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
       m0_net_buffer_deregister(next, next->nb_dom);
       ++step;

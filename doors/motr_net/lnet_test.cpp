@@ -116,7 +116,7 @@ TEST_F(LnetPair, msg) {
   EXPECT_FALSE(m0_net_buffer_del(one_.get(), far_.get()));
   far_->figures(M0_NET_QT_MSG_RECV, true);
   told_.clear();
-  // Until there have been as many messages as it takes, then until the space is used up.
+  // Until it has received the maximum number of messages, then until its space is used up.
   struct Case {
     m0_bcount_t size_min;
     std::uint32_t most;
@@ -151,12 +151,12 @@ TEST_F(LnetPair, msg) {
   EXPECT_EQ(figures.nqs_max_bytes, 100u);
   near_->wait_for({M0_NET_TM_STARTED});  // and until its callbacks have returned
   EXPECT_EQ(to_far_->nep_ref.ref_cnt, 1) << "sends have given theirs back";
-  // While no receive buffer is queued a send succeeds all the same, and the receiver is told.
+  // Without a receive buffer a send succeeds all the same, and the receiver is told.
   ASSERT_EQ(two_->send(*near_, to_far_, 8), 0);
   EXPECT_EQ(told_.wait_for(1).at(0).status, 0);
   m0_net_end_point* made = nullptr;
   EXPECT_EQ(m0_net_end_point_create(&made, near_.get(), "0@lo:12345:34:*"), -EINVAL);
-  // To a machine that is not there: Motr's over LNet says nothing, here the sender is told.
+  // To a machine that does not exist: Motr over LNet reports nothing; here the sender is told.
   m0_net_end_point* const absent = near_->end_point("0@lo:12345:34:77");
   ASSERT_EQ(two_->send(*near_, absent, 8), 0);
   EXPECT_EQ(told_.wait_for(2).at(1).status, -ECONNREFUSED);
@@ -179,7 +179,7 @@ TEST_F(LnetPair, buf_desc) {
   EXPECT_EQ(two_->bulk(*near_, M0_NET_QT_ACTIVE_BULK_RECV, 4096), -EINVAL);
   EXPECT_TRUE(m0_net_buffer_del(one_.get(), far_.get()));
   told_.wait_for(1);
-  // The other pair: an active send may be shorter or as long, and no longer.
+  // The other pair: an active send may be shorter or equal, but not longer.
   const auto passive = buffer(1, 1000);
   ASSERT_EQ(passive->bulk(*far_, M0_NET_QT_PASSIVE_BULK_RECV, 0), 0);
   EXPECT_EQ(two_->use(*near_, M0_NET_QT_ACTIVE_BULK_RECV, 4096, *passive), -EPERM);
@@ -263,7 +263,7 @@ TEST_F(LnetTest, sync) {
   m0_clink_fini(&link);
   m0_chan_fini_lock(&signals);
   m0_net_end_point_put(to);
-  // What is queued at the stop comes back on this thread, too.
+  // Buffers queued at the stop also come back on this thread.
   told_.clear();
   ASSERT_EQ(inbox.receive(receiver, 100, 4), 0);
   receiver.stop(true);
@@ -278,7 +278,7 @@ TEST_F(LnetPair, timeout) {
   m0_time_t late = 0;
   const auto add_soon_over = [&](TestBuffer& buffer, const auto& add) {
     int error = -ETIME;
-    while (error == -ETIME) {  // if this thread is held up for so long
+    while (error == -ETIME) {  // if this thread was delayed for so long
       late = buffer.nb_timeout = m0_time_from_now(0, 5'000'000);
       error = add();
     }
@@ -314,7 +314,7 @@ TEST_F(LnetTest, fail) {
   m0_net_domain none{};
   EXPECT_EQ(m0_net_domain_init(&none, nullptr), -EINVAL);
   EXPECT_EQ(m0_net_domain_init(&dom_, &m0_net_lnet_xprt), -EBADFD);
-  // What would be null is refused, too.
+  // Null pointers are refused, too.
   m0_net_end_point* nobody = nullptr;
   EXPECT_EQ(m0_net_tm_init(nullptr, &dom_), -EINVAL);
   EXPECT_EQ(m0_net_tm_start(nullptr, "0@lo:12345:34:1"), -EBADFD);

@@ -1,4 +1,4 @@
-// Each allocation of a call fails, one after the other: the call says so, and nothing is thrown into C.
+// Each allocation of a call fails in turn: the call reports it, and no exception reaches C.
 
 #include <cstdint>
 #include <functional>
@@ -26,7 +26,7 @@ class WithoutMemory : public ::testing::Test {
     one();
     is_in_call = false;
   }
-  /// How many fail.
+  /// Returns how many allocations were made to fail.
   static std::uint64_t each_fails(const std::function<void()>& one) {
     call(one, 0);
     const std::uint64_t all = tests::failing_memory.asked;

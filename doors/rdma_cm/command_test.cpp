@@ -1,5 +1,5 @@
-// The command interface as a program meets it: writes to a device file, answers in memory, events by its descriptor.
-// Both ends are ids of this process, on its own device; what they say goes over the net face all the same.
+// The command interface as a program uses it: writes to a device file, answers in memory, events by its descriptor.
+// Both ends are ids of this process, on its own device; their messages still go through src/net.
 #include "doors/rdma_cm/command.hpp"
 
 #include <fcntl.h>
@@ -28,7 +28,7 @@
 namespace fairlead::rdma_cm {
 namespace {
 
-constexpr int kEventAtMost = 20'000;  // ms; ends a failing test only
+constexpr int kEventAtMost = 20'000;  // ms; only ends a failing test
 
 /// An open device file, closed at the end.
 class Device {
@@ -118,7 +118,7 @@ class Device {
     if (error == 0) membership = made.id;
     return error;
   }
-  /// Events that had been told; none if there is no such membership.
+  /// Returns the number of reported events; nullopt if there is no such membership.
   std::optional<std::uint32_t> leave(std::uint32_t membership) const {
     rdma_ucm_destroy_id_resp gone{};
     const rdma_ucm_destroy_id wanted{.response = address_of_answer(gone), .id = membership, .reserved = 0};
@@ -238,7 +238,7 @@ TEST(ManagerCommand, ConnectsTalksAndDisconnects) {
   EXPECT_EQ(server.destroy(listener), 1U);
 }
 
-/// A connection from `client` to `server`: its ids there.
+/// Connects `client` to `server`. Returns the ids of both.
 std::pair<std::uint32_t, std::uint32_t> connect_ids(const Device& client, const Device& server) {
   const std::uint32_t listener = listener_on(server, 1), active = client.create(2);
   client.route(active, local(server.port_of(listener)));
@@ -251,7 +251,7 @@ std::pair<std::uint32_t, std::uint32_t> connect_ids(const Device& client, const 
   return {active, passive};
 }
 
-// A peer that was stopped, or cut off, for so long that the other side gave it up goes on as if nothing had been.
+// A peer that was stopped or cut off until the other side gave it up continues as if nothing had happened.
 TEST(ManagerCommand, HearsThatItsPeerHasGivenItUpMeanwhile) {
   Device server, client;
   const auto [active, passive] = connect_ids(client, server);
@@ -284,7 +284,7 @@ TEST(ManagerCommand, RefusesWhatTheKernelRefuses) {
       {ENOENT, {RDMA_USER_CM_CMD_LEAVE_MCAST, 16, 4}, 24},
       {ENOSPC, {RDMA_USER_CM_CMD_CREATE_ID, sizeof(rdma_ucm_create_id), 3}, 8 + sizeof(rdma_ucm_create_id)},
       {ENOSPC, {RDMA_USER_CM_CMD_GET_EVENT, 8, 100}, 16},
-      {ENOENT, {RDMA_USER_CM_CMD_LISTEN, 8, 0}, 16},  // id 0 is nobody's
+      {ENOENT, {RDMA_USER_CM_CMD_LISTEN, 8, 0}, 16},  // id 0 does not exist
   };
   for (const auto& row : rows) {
     std::array<std::byte, 128> bytes{};
@@ -317,7 +317,7 @@ TEST(ManagerCommand, FindsNobodyAndIsRejected) {
   client.route(active, local(port));
   ASSERT_EQ(client.connect(active), 0);
   client.expect_event(Event::rejected, 8);
-  // A listener of the port, but of another port space.
+  // Listens at the port in another port space.
   const std::uint32_t other = server.create(1, RDMA_PS_IB);
   ASSERT_EQ(server.bind(other, local(port)), 0);
   ASSERT_EQ(server.listen(other), 0);
@@ -390,7 +390,7 @@ TEST(ManagerCommand, AsksRequestersBeyondTheBacklogToComeAgain) {
 
 TEST(ManagerCommand, LetsOneHostFillHalfOfABacklog) {
   Device server, client;
-  const std::uint32_t listener = server.create(0);  // a program may call its ids what it likes
+  const std::uint32_t listener = server.create(0);  // the program chooses the ids' uid
   ASSERT_EQ(server.bind(listener, local(0)), 0);
   ASSERT_EQ(server.listen(listener, 4), 0);
   const std::uint64_t before = Service::of_process().counters().backlog_full;
@@ -399,7 +399,7 @@ TEST(ManagerCommand, LetsOneHostFillHalfOfABacklog) {
     client.route(active, local(server.port_of(listener)));
     ASSERT_EQ(client.connect(active), 0);
   }
-  wait_until_backlog_was_full_since(before);  // the third, though there is room for four
+  wait_until_backlog_was_full_since(before);  // the third one, although the backlog is four
   for (unsigned i = 0; i < 3; ++i) server.expect_event(Event::connect_request);
 }
 
@@ -413,10 +413,10 @@ TEST(ManagerCommand, KnowsFromTheKernelThatNobodyHasAPort) {
     EXPECT_FALSE(is_nobody_at(ip, port));
   }
   EXPECT_TRUE(is_nobody_at(ip, port));
-  EXPECT_FALSE(is_nobody_at(*ip_of("192.0.2.99"), port));  // of no device of ours: not asked
+  EXPECT_FALSE(is_nobody_at(*ip_of("192.0.2.99"), port));  // not an address of our devices: not asked
 }
 
-// A number that the wrapped calls would not know: better no file than one whose commands go nowhere.
+// The wrapped calls would not recognise this descriptor, so open() must fail.
 TEST(DeviceFile, HasANumberThatItsTableKnows) {
   EXPECT_FALSE(note_device_file(65536, 1));
   EXPECT_FALSE(note_device_file(-1, 1));
@@ -430,7 +430,7 @@ TEST(DeviceFile, WakesItsServiceOnlyByItsLastClose) {
   base::FileDescriptor copy(::dup(descriptor));
   file->watch_close(poll.get());
   epoll_event event{};
-  ASSERT_EQ(::send(descriptor, "", 1, 0), 1);  // past write()
+  ASSERT_EQ(::send(descriptor, "", 1, 0), 1);  // bypasses write()
   EXPECT_EQ(::epoll_wait(poll.get(), &event, 1, 0), 0);
   ::close(descriptor);
   EXPECT_EQ(::epoll_wait(poll.get(), &event, 1, 0), 0);
@@ -439,7 +439,7 @@ TEST(DeviceFile, WakesItsServiceOnlyByItsLastClose) {
   EXPECT_EQ(event.data.fd, file->far_end());
 }
 
-// A socket that takes all and never answers: a peer that keeps back its word would hold a message for ever.
+// A socket that accepts everything and never answers: such a peer could hold a message for ever.
 TEST(ManagerCarrier, LosesPatienceWithAPeerThatSaysNothing) {
   const base::FileDescriptor wake(::eventfd(0, EFD_CLOEXEC));
   Carrier carrier(wake.get(), std::chrono::milliseconds(20));

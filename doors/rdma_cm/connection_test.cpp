@@ -1,4 +1,4 @@
-// The states of an id, with a clock that is only a number.
+// The states of an id, with a simulated clock.
 #include "doors/rdma_cm/connection.hpp"
 
 #include <gtest/gtest.h>
@@ -71,7 +71,7 @@ struct Ends {
   Connection initiator = routed();
   Connection responder{2, 200, false};
 
-  /// Up to the state before RTU arrives.
+  /// Proceeds to the state before the RTU arrives.
   void shake() {
     const Step asked = initiator.connect(request_to_v4(), kOurs, words("hello"), kStart);
     expect_sent(asked, Kind::req);
@@ -95,9 +95,9 @@ TEST(Connection, TellsBothSidesTheTermsOfTheOther) {
   const Step asked = initiator.connect(request_to_v4(), kOurs, words("hello"), kStart);
   const Told request = Connection::request_told(*asked.send);
   EXPECT_EQ(request.terms.qp_num, 0x11U);
-  EXPECT_EQ(request.terms.responder_resources, 3);  // what it asks for at once is what we are to serve
+  EXPECT_EQ(request.terms.responder_resources, 3);  // the initiator depth of the peer is what we serve
   EXPECT_EQ(request.terms.initiator_depth, 2);
-  EXPECT_EQ(request.data.length, 56);  // all the room, as the kernel shows it
+  EXPECT_EQ(request.data.length, 56);  // the full field, as in the kernel
   EXPECT_EQ(request.data.bytes[0], 'h');
   Connection responder = Connection::answering(*asked.send, 2, 200);
   const Step answered = responder.accept(&kTheirs, words("welcome"), kStart);
@@ -211,7 +211,7 @@ TEST(Connection, LosesItsPeerInEachState) {
   expect_quiet(connected.initiator.lose(Status::silent, kStart));
 }
 
-// A program that waits for completions alone, and looks at no event, hears of it by its queue pair.
+// A program that waits only for completions, and ignores events, learns of the end by its queue pair.
 TEST(Connection, FailsThePairOfAProgramThatDoesNotHeedTheEnd) {
   const Instant later = kStart + Connection::kRest + Connection::kHeedsAtMost;
   Ends lost;
@@ -280,7 +280,7 @@ TEST(Connection, RefusesWhatItsStateHasNot) {
   EXPECT_EQ(idle.establish().error, EINVAL);
   Connection ready = routed();
   PrivateData much;
-  much.length = 57;  // one more than a request has room for beside the IP header
+  much.length = 57;  // one byte more than a request can carry besides the IP header
   EXPECT_EQ(ready.connect(request_to_v4(), kOurs, much, kStart).error, EINVAL);
   EXPECT_EQ(ready.listen().error, EINVAL);
   EXPECT_EQ(ready.bind().error, EINVAL);
@@ -307,7 +307,7 @@ TEST(Connection, OfDatagramsIsARequestAndOneAnswer) {
   expect_told(refused.fail(Kind::sidr_req, Status::refused, kStart + Connection::kNobodyAtMost), Event::unreachable, 1);
 }
 
-// Whatever a peer sends in whatever state: nothing breaks, and nobody is told twice that it is over.
+// Any message in any state: nothing breaks, and the end is reported once.
 TEST(Connection, TakesAnyMessageInAnyState) {
   for (unsigned seed = 0; seed < 2000; ++seed) {
     unsigned state = seed * 2654435761U;

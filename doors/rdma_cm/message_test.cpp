@@ -103,7 +103,7 @@ TEST(ManagerMessage, OfNoiseIsRefusedOrReadWholeAndInRange) {
     bytes.resize(random() % 4 == 0 ? random() % (kMessageSizeMax + 8) : bytes.size());
     const auto message = decode(bytes);
     if (!message) continue;
-    EXPECT_EQ(bytes_of_message(*message), bytes);  // nothing was lost, nothing made up
+    EXPECT_EQ(bytes_of_message(*message), bytes);  // decoding lost and invented nothing
     EXPECT_LE(message->data.length, private_data_max(message->kind));
   }
 }

@@ -32,12 +32,12 @@ TEST(Places, OfOneHostAreHalfOfAllAndAllAreBounded) {
   EXPECT_FALSE(places.take(host(4)));
   places.release(host(1));
   EXPECT_TRUE(places.take(host(4)));
-  places.release(host(9));  // has none
+  places.release(host(9));  // it has no place
   EXPECT_FALSE(places.take(host(5)));
   EXPECT_TRUE(Places(1).take(host(1)));
 }
 
-// Strangers cause them, and may withhold the word that they have taken them.
+// Strangers cause them, and may delay their acknowledgement.
 TEST(Outbox, DropsAndCountsAnswersBeyondItsBound) {
   Outbox outbox;
   std::optional<std::uint64_t> first;
@@ -48,7 +48,7 @@ TEST(Outbox, DropsAndCountsAnswersBeyondItsBound) {
   }
   EXPECT_EQ(outbox.answers_dropped(), 9 * Outbox::kAnswersMax);
   EXPECT_EQ(outbox.add(message_of(Kind::busy, 0)), 0U);
-  EXPECT_NE(outbox.add(message_of(Kind::rep, 5)), 0U);  // of an id: it has its own bound
+  EXPECT_NE(outbox.add(message_of(Kind::rep, 5)), 0U);  // belongs to an id, which has a limit of its own
   EXPECT_FALSE(outbox.finish(*first, Status::ok, kNow));
   EXPECT_NE(outbox.add(message_of(Kind::busy, 0)), 0U);
 }
@@ -111,10 +111,10 @@ TEST(Outbox, AsksAPeerOnceAtATimeWhetherItLives) {
   Outbox outbox;
   const std::uint64_t question = outbox.add(message_of(Kind::alive, 0));
   EXPECT_NE(question, 0U);
-  EXPECT_FALSE(outbox.finish(outbox.add(message_of(Kind::rtu, 5)), Status::ok, kNow));  // says nothing of the question
+  EXPECT_FALSE(outbox.finish(outbox.add(message_of(Kind::rtu, 5)), Status::ok, kNow));  // does not answer the question
   EXPECT_EQ(outbox.add(message_of(Kind::alive, 0)), 0U);
   EXPECT_NE(outbox.add(message_of(Kind::alive, 0, 2)), 0U);
-  EXPECT_FALSE(outbox.finish(question, Status::no_buffer, kNow));  // it lives
+  EXPECT_FALSE(outbox.finish(question, Status::no_buffer, kNow));  // it is alive
   const std::uint64_t next = outbox.add(message_of(Kind::alive, 0));
   ASSERT_NE(next, 0U);
   outbox.refuse(next, Status::again, kNow);

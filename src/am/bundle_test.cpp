@@ -59,7 +59,7 @@ TEST_F(Bundles, AnEndpointThatMovesKeepsItsNameAndItsMessages) {
 TEST_F(Bundles, WaitEndsWithAMessageOrTheDeadline) {
   EXPECT_EQ(a.bundle->wait(std::chrono::steady_clock::now() + 10ms), Status::timed_out);
   std::atomic<bool> is_done{false};
-  // One wait may end with two messages: the next request may come while the first is answered.
+  // One wait may return two messages: the next request may arrive while the first is being answered.
   std::thread other([&] {
     while (!is_done) b.bundle->wait(std::chrono::steady_clock::now() + 100ms);
   });
@@ -72,15 +72,15 @@ TEST_F(Bundles, WaitEndsWithAMessageOrTheDeadline) {
   EXPECT_EQ(a.seen.size(), 3u);
 }
 
-// A sleeper that looked about every 100 ms would be seen: each sleep is a switch to another thread.
+// Detects a sleeper that wakes every 100 ms: each sleep is a voluntary context switch.
 TEST_F(Bundles, SleepWithoutWakingWhileNothingIsAwaited) {
   const auto sleeps = [] {
     rusage usage{};
     ::getrusage(RUSAGE_THREAD, &usage);
     return usage.ru_nvcsw;
   };
-  // A wait that looks ten times a second sleeps seven times, each time. Other causes of a sleep (a lock, a page that
-  // has to be read) come and go.
+  // A wait that polled ten times a second would sleep about seven times in every attempt. Other causes of sleep (a
+  // lock, a page fault) come and go, so the least of several attempts counts.
   constexpr int kTries = 8;
   long least = std::numeric_limits<long>::max();
   for (int tried = 0; tried < kTries && least > 4; ++tried) {
@@ -162,9 +162,9 @@ TEST_F(ParallelBundles, ManyThreadsSendAndServeAtOnce) {
   EXPECT_EQ(replies, 2 * kThreads * kEach);
 }
 
-#ifndef FAIRLEAD_IS_SANITIZED  // there a poll takes longer than IdlePolls::kPollMost
-// A thread that polls without end beside one that computes on the same processor would use up a time slice of
-// milliseconds before whoever it waits for may run.
+#ifndef FAIRLEAD_IS_SANITIZED  // a sanitizer makes a poll take longer than IdlePolls::kPollMost
+// A thread that polls without end next to a computing thread on the same processor would use up its time slice. The
+// thread that it waits for could then not run for milliseconds.
 TEST_F(Bundles, PollsInVainSleepBesideWhoComputes) {
   const base::CrowdedProcessor crowded;
   EXPECT_TRUE(crowded.makes_sleep([&] { a.bundle->poll(); }));
@@ -175,7 +175,7 @@ class Impatient : public ParallelBundles {
   DomainSettings settings() override { return {.request_timeout = 50ms}; }
 };
 
-// Whoever sleeps without an end still notices when the time of another thread's request is over.
+// A thread in an unlimited sleep still notices when another thread's request times out.
 TEST_F(Impatient, ASleeperLooksAfterTheRequestsOfOthers) {
   std::thread sleeper([&] {
     while (a.returned.empty() && a.bundle->wait(std::chrono::steady_clock::now() + 100s) == Status::ok) continue;
@@ -193,7 +193,7 @@ class Loss : public Pair {
 TEST_F(Loss, IsNotSeen) {
   run_good_requests(2000);
   const auto data = pattern(100'000);
-  for (std::size_t i = 1; i <= 20; ++i) {  // one by one: they go to the same place
+  for (std::size_t i = 1; i <= 20; ++i) {  // one by one, because all go to the same place
     ASSERT_EQ(a.endpoint->request_long(0, 0, kEcho, data, {}), Status::ok);
     ASSERT_TRUE(until([&] { return a.seen.size() == 2000 + i; }));
   }

@@ -1,7 +1,8 @@
-// Processes of a job leave while the others still send to them: in any order, with requests, replies and long messages
-// under way, polling and blocking. That is no error for anybody; the death of one is, once for each request to it.
+// Processes of a job leave while others still send to them: in any order, with requests, replies and long messages in
+// flight, polling and blocking. An orderly end is no error for anybody. The death of a process is one, reported once
+// for each request to it.
 //
-// FAIRLEAD_TEST_LEAVES=1000 plays each case so many times instead of a few.
+// FAIRLEAD_TEST_LEAVES=1000 runs each case so many times instead of a few.
 
 #include <signal.h>
 #include <sys/mman.h>
@@ -37,20 +38,20 @@ struct Case {
   bool blocks;
 };
 
-/// What the processes tell each other and the test, in memory that all see.
+/// What the processes report to each other and to the test, in shared memory.
 struct Board {
   std::array<Name, kRanks> names;
   std::array<std::atomic<bool>, kRanks> is_named, has_met, is_gone;
   std::array<std::atomic<unsigned>, kRanks> returned, dropped, served;
   std::array<std::atomic<int>, kRanks> first_refusal;
-  char why[kRanks][300];  // the first one
+  char why[kRanks][300];  // the first failure
 };
 
-/// Who goes as the how many-th, and how the first does.
+/// The order in which the ranks leave, and how the first one ends.
 struct Exit {
   std::array<std::size_t, kRanks> places{0, 1, 2};
   bool is_death = false;
-  unsigned messages_before = 0;  // of the first
+  unsigned messages_before = 0;  // of the first rank
 };
 
 class Rank {
@@ -103,7 +104,7 @@ class Rank {
   static void on_echo(void* context, Token& token, const Message& message) {
     auto& rank = *static_cast<Rank*>(context);
     ++rank.board_.served[rank.number_];
-    // The place of a long message is that of the next one, too, which may be arriving: nobody may read there.
+    // The next long message may be arriving at the same place, so nobody may read there.
     const auto bytes = std::span(rank.data_).first(message.data.size());
     static_cast<void>(message.size == Size::large ? token.reply_long(0, kEchoBack, bytes, message.arguments)
                                                   : token.reply_medium(kEchoBack, message.data, message.arguments));
@@ -120,11 +121,11 @@ class Rank {
       EXPECT_EQ(endpoint.map(static_cast<std::uint32_t>(other), board_.names[other], kKey), Status::ok);
     }
   }
-  /// Nobody goes before all have heard each other, however long it takes: a stranger's end cannot be known.
+  /// Nobody leaves before all have heard each other: the end of an unknown peer could not be noticed.
   void meet(Bundle& bundle, Endpoint& endpoint) {
     for (std::uint32_t to = 0; to < kRanks; ++to) {
       while (to != number_ && !is_heard_[to]) {
-        static_cast<void>(endpoint.request(to, kEcho, {}));  // until it is heard
+        static_cast<void>(endpoint.request(to, kEcho, {}));  // repeated until it is heard
         while (endpoint.outstanding() != 0) bundle.wait(std::chrono::steady_clock::now() + 1ms);
       }
     }
@@ -134,19 +135,19 @@ class Rank {
     has_met_ = true;
   }
   bool is_first() const { return exit_.places[number_] == 0; }
-  /// To go: the first one when it has sent so much, the others when all have gone that go before them.
+  /// Returns whether this rank may leave: the first after so many messages, the others after their predecessors.
   bool is_my_turn(unsigned sent) const {
     if (is_first()) return sent >= exit_.messages_before;
     for (std::size_t other = 0; other < kRanks; ++other)
       if (exit_.places[other] < exit_.places[number_] && !board_.is_gone[other]) return false;
     return !exit_.is_death || board_.returned[number_] != 0;
   }
-  /// One message to each of the others, of each kind in turn, without a wait for what was sent before.
+  /// Sends one message to each other rank, of each kind in turn, without waiting for earlier ones.
   void talk(Bundle& bundle, Endpoint& endpoint, unsigned turn) {
     constexpr std::array<Argument, 2> kWords{1, 2};
     for (std::uint32_t to = 0; to < kRanks; ++to) {
       if (to == number_) continue;
-      // It may be gone already.
+      // The target may be gone already.
       static_cast<void>(turn % 3 == 0 ? endpoint.request(to, kEcho, kWords)
                         : turn % 3 == 1
                             ? endpoint.request_medium(to, kEcho, std::span(data_).first(900), kWords)
@@ -175,7 +176,7 @@ class Leaving : public testing::TestWithParam<Case> {
   static unsigned rounds(unsigned usual) {
     const char* wanted = std::getenv("FAIRLEAD_TEST_LEAVES");
 #ifdef FAIRLEAD_THREAD_SANITIZER
-    usual = 1;  // each takes seconds
+    usual = 1;  // each run takes seconds
 #endif
     return wanted != nullptr ? static_cast<unsigned>(std::atoi(wanted)) : usual;
   }

@@ -72,7 +72,7 @@ TEST_P(Messages, GetFetchesAndRunsTheHandlerHere) {
   EXPECT_TRUE(std::equal(a.seen[0].data.begin(), a.seen[0].data.end(), b.memory.begin() + 1000));
   EXPECT_EQ(a.seen[0].data.size(), 120'000u);
   EXPECT_TRUE(b.seen.empty());
-  // What is not there comes back.
+  // A get beyond the segment is returned.
   ASSERT_EQ(a.endpoint->get(0, b.memory.size() - 10, kNote, 0, 11, {}), Status::ok);
   ASSERT_TRUE(until([&] { return a.returned.size() == 1; }));
   EXPECT_EQ(a.returned[0].refusal, Refusal::bad_length);
@@ -86,10 +86,10 @@ TEST_P(Messages, AsynchronousLongOnesRefuseRatherThanWait) {
   ASSERT_EQ(a.endpoint->set_depth(4), Status::ok);
   const auto data = pattern(20'000);
   int taken = 0;
-  // Each to a place of its own: the next one comes while the handler still reads the one before.
+  // Each message has a place of its own, because the handler may still read one when the next arrives.
   for (std::uint64_t i = 0; i < 6; ++i)
     taken += a.endpoint->request_long_async(0, i * data.size(), kEcho, data, {}) == Status::ok;
-  // In one engine the requests wait at the other bundle, which only its own poll serves.
+  // In one engine, the requests wait at the other bundle until it is polled.
   EXPECT_EQ(taken, 4);
   ASSERT_TRUE(until([&] { return a.seen.size() == 4; }));
   EXPECT_EQ(a.endpoint->request_long_async(0, 6 * data.size(), kEcho, data, {}), Status::ok);
@@ -111,7 +111,7 @@ TEST_P(Messages, AHandlerThatDoesNotReplyGivesTheCreditBack) {
 TEST_P(Messages, ToOneselfToo) {
   ASSERT_EQ(a.endpoint->map(5, a.endpoint->name(), kKey), Status::ok);
   const std::array<Argument, 1> arguments{3};
-  // More than there are credits: the request serves itself while it waits.
+  // More requests than credits: request() polls by itself while it waits.
   for (int i = 0; i < 1000; ++i) ASSERT_EQ(a.endpoint->request(5, kEcho, arguments), Status::ok);
   ASSERT_TRUE(until([&] { return a.endpoint->outstanding() == 0; }));
   EXPECT_EQ(a.seen.size(), 2000u);

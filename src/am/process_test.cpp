@@ -1,4 +1,4 @@
-// A program that we are part of forks, and blocks signals, without asking us.
+// The program that loads the library may fork and block signals at any time.
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What a program may have as static objects: a bundle with a thread, and one without.
+// Static objects of a program: a bundle with a thread, and one without.
 struct Program {
   explicit Program(const std::string& folder)
       : domain(Domain::open({.ip = "127.0.0.1", .engine = {{"shm_directory", folder}}}).value()),

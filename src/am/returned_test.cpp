@@ -1,4 +1,4 @@
-// What is not taken comes back to handler 0 with its reason, and the pair goes on as before.
+// Refused messages come back to handler 0 with their reason, and the pair continues.
 
 #include <signal.h>
 #include <sys/prctl.h>
@@ -25,7 +25,7 @@ class ReturnedMessages : public Pair, public testing::WithParamInterface<std::st
     a.returned.clear();
     EXPECT_EQ(a.endpoint->outstanding(), 0u);
   }
-  // While the other side does nothing. A time only ends a failing test.
+  // Only this side polls. The time limit only ends a failing test.
   bool until_returned(std::size_t count) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(100);
     while (a.returned.size() < count && std::chrono::steady_clock::now() < end)
@@ -36,7 +36,7 @@ class ReturnedMessages : public Pair, public testing::WithParamInterface<std::st
 
 TEST_P(ReturnedMessages, EachReasonHasItsCodeAndThePairGoesOn) {
   const auto data = pattern(2000);
-  // More rejections than credits: none of them is lost.
+  // More rejections than credits: no credit may be lost.
   for (int round = 0; round < 130; ++round) {
     ASSERT_EQ(a.endpoint->request(0, 200, {}), Status::ok);
     expect_returned(Refusal::bad_handler, Operation::request);
@@ -116,7 +116,7 @@ TEST_P(ReturnedMessages, AnEndpointThatGoesGivesBackWhatItHasNotHandled) {
   EXPECT_EQ(a.endpoint->outstanding(), 0u);
 }
 
-// The other side is a process: stopped, so that it takes nothing, and then killed.
+// The other side is a separate process, which is stopped and then killed.
 class DeadPeer : public ReturnedMessages {
  protected:
   DomainSettings settings() override { return {.engine = {{"give_up_after", "2000"}}}; }
@@ -180,7 +180,7 @@ TEST_P(DeadPeer, GivesAllBackAndItsSuccessorIsReached) {
   ASSERT_EQ(a.endpoint->unmap(0), Status::ok);
   ASSERT_EQ(a.endpoint->map(0, b.endpoint->name(), kKey), Status::ok);
   ASSERT_EQ(b.endpoint->map(0, a.endpoint->name(), kKey), Status::ok);
-  // That the predecessor is gone may not be known yet of each way to it: what is sent there comes back.
+  // The predecessor's end may not be known on each transport yet; messages to it come back.
   for (int ways = 0; ways < 3 && b.seen.empty(); ++ways) {
     const std::size_t told = a.seen.size() + a.returned.size();
     ASSERT_EQ(a.endpoint->request(0, kEcho, {}), Status::ok);
@@ -200,7 +200,7 @@ TEST_P(Timeouts, APeerThatDoesNotPollInTimeIsCongestedAndItsLateReplyIsNobodys) 
   for (const Returned& returned : a.returned) EXPECT_EQ(returned.refusal, Refusal::congestion);
   ASSERT_TRUE(until([&] { return b.seen.size() == 3; }));
   EXPECT_TRUE(a.seen.empty());
-  // On a busy machine good ones may be late, too.
+  // On a busy machine, good messages may be late, too.
   a.returned.clear();
   std::size_t sent = 0;
   while (a.seen.size() < 300) {

@@ -1,4 +1,4 @@
-// What a typed handler lets compile, and what it does not.
+// What compiles with typed handlers, and what does not.
 
 #include <gtest/gtest.h>
 

@@ -118,7 +118,7 @@ void Ports::notify() {
 void Ports::begin_poll(Port& port, std::span<Completion> to) {
   port.direct = to.data() + (port.events->is_empty() ? 0 : port.events->consume(to));
   port.direct_end = to.data() + to.size();
-  // If waiting events have filled `to`, this pass bypasses nothing, so that other work gets its turn.
+  // If waiting events have filled `to`, new ones go through the queue, so that nothing holds up the pass.
   if (port.direct != port.direct_end) polled_ = &port;
 }
 

@@ -1,4 +1,4 @@
-// Cancellation through slots, which Boost.Asio has from 1.77 on: with an older one there is nothing to test.
+// Cancellation through slots needs Boost.Asio 1.77 or later; otherwise there is nothing to test.
 
 #include <boost/asio/version.hpp>
 
@@ -54,7 +54,7 @@ TEST_F(AsioTest, ATerminalCancellationEndsTheOperation) {
   signal_.emit(boost::asio::cancellation_type::terminal);
   context_.run_for(std::chrono::seconds(10));
   EXPECT_EQ(ended_, Status::canceled);
-  signal_.emit(boost::asio::cancellation_type::terminal);  // nothing is left to be cancelled
+  signal_.emit(boost::asio::cancellation_type::terminal);  // nothing is left to cancel
 }
 
 TEST_F(AsioTest, ACancellationAfterTheBufferHasGoneDoesNothing) {

@@ -1,5 +1,5 @@
-// Buffer pools (what Motr's tests "buffer pool" and "net_prov" check): by themselves, then with transfer machines
-// over an engine of this process, and over one that a test plays.
+// Buffer pools (the subjects of Motr's tests "buffer pool" and "net_prov"): alone, with transfer machines over an
+// engine of this process, and over a fake one.
 
 #include <fairlead/net/buffer_pool.hpp>
 
@@ -126,7 +126,7 @@ TEST_F(BufferPoolTest, Fini) {
   EXPECT_TRUE(domain_.close());
 }
 
-// In a domain of its own: the process that dies is a forked one.
+// Uses a domain of its own, because the dying process is a forked one.
 TEST_F(BufferPoolTest, AnExceptionThatLeavesACallbackEndsTheProcess) {
   const auto take_the_last = [] {
     const Domain domain = Domain::open().value();
@@ -157,7 +157,7 @@ class ProvisionTest : public BufferPoolTest {
     EXPECT_EQ(sender_.add(*out_, MessageSend{.to = there}), Status::ok);
     EXPECT_EQ(sender_.deliver_all(), 1u);
   }
-  /// What the pool's buffers tell; they are kept.
+  /// Records the events of the pool's buffers and keeps the buffers.
   BufferCallback keeping() {
     return [this](const BufferEvent& event) {
       statuses_.push_back(event.status);

@@ -104,10 +104,10 @@ TEST(DomainTest, SettingsAreChecked) {
   EXPECT_FALSE(Domain::open({.engine = {{"ack_delay", "soon"}}}));
 }
 
-// A callback that is held back until the destruction of its buffer has begun elsewhere.
+// A callback that is held back until another thread has begun to destroy its buffer.
 class BufferLife : public BufferTest {
  protected:
-  // As long as another thread may need to come from `destroys_` into the destructor, and some more.
+  // Waits long enough for the other thread to get from `destroys_` into the destructor.
   void let_destruction_begin() {
     destroys_.wait(false);
     for (int i = 0; i < 1000; ++i) std::this_thread::yield();

@@ -161,7 +161,7 @@ TEST_F(CFaceTest, EachQueueOfABufferMayHaveACallbackOfItsOwn) {
   EXPECT_FALSE(fairlead_net_machine_cancel(machine_, buffer_));
 }
 
-// What a program of a later release asks for is refused, not left out; one of an earlier release is served.
+// Structures of later releases: unknown wishes are refused, not ignored. Structures of earlier releases are accepted.
 TEST_F(CFaceTest, StructuresOfOtherReleasesAreToldApart) {
   struct Longer {
     fairlead_net_operation known;
@@ -173,12 +173,12 @@ TEST_F(CFaceTest, StructuresOfOtherReleasesAreToldApart) {
   EXPECT_EQ(fairlead_net_machine_add(machine_, other_, &later.known), FAIRLEAD_NOT_SUPPORTED);
   fairlead_net_operation earlier = operation(FAIRLEAD_NET_PASSIVE_RECEIVE);
   earlier.struct_size = offsetof(fairlead_net_operation, length);
-  earlier.deadline_ns = 1;  // beyond its end, so nobody looks: it would be too late
+  earlier.deadline_ns = 1;  // lies beyond the structure's end, so it is ignored; otherwise it would be too late
   EXPECT_EQ(fairlead_net_machine_add(machine_, other_, &earlier), FAIRLEAD_OK) << explained();
   earlier.struct_size = 0;
   EXPECT_EQ(fairlead_net_machine_add(machine_, other_, &earlier), FAIRLEAD_INVALID);
   EXPECT_NE(explained().find("struct_size"), std::string::npos);
-  // What the library fills ends where the program's structure does.
+  // The library fills a structure only up to the program's struct_size.
   std::array<fairlead_net_statistics, 2> figures;
   std::memset(static_cast<void*>(figures.data()), 0x55, sizeof(figures));
   figures[0].struct_size = offsetof(fairlead_net_statistics, queues) + sizeof(fairlead_net_queue_statistics);
@@ -196,7 +196,7 @@ TEST_F(CFaceTest, WhatIsWrongIsAStatusWithALine) {
   EXPECT_EQ(fairlead_net_machine_get_state(made), FAIRLEAD_NET_FAILED);
   std::array<char, 8> little{};
   EXPECT_EQ(fairlead_net_machine_failure(made, little.data(), little.size()), FAIRLEAD_INVALID);
-  EXPECT_EQ(std::string_view(little.data()).size(), 7u);  // as much as there is room for
+  EXPECT_EQ(std::string_view(little.data()).size(), 7u);  // as much as fits
   EXPECT_EQ(fairlead_net_machine_wait(made, 0, nullptr), FAIRLEAD_BAD_STATE);
   fairlead_net_machine_free(made);
   EXPECT_EQ(fairlead_net_domain_close(domain_), FAIRLEAD_BAD_STATE);
@@ -226,7 +226,7 @@ TEST_F(CFaceTest, DeadlinesStopsAndStatesAreTold) {
   receive.deadline_ns = fairlead_net_now() - 1;
   EXPECT_EQ(fairlead_net_machine_add(machine_, buffer_, &receive), FAIRLEAD_TOO_LATE);
   fairlead_status status = FAIRLEAD_TOO_LATE;
-  while (status == FAIRLEAD_TOO_LATE) {  // if this thread is held up for so long
+  while (status == FAIRLEAD_TOO_LATE) {  // if this thread was delayed for so long
     receive.deadline_ns = fairlead_net_now() + 1'000'000;
     status = fairlead_net_machine_add(machine_, buffer_, &receive);
   }

@@ -14,7 +14,7 @@
 namespace fairlead::net {
 namespace {
 
-/// A coroutine that whoever called it destroys.
+/// A coroutine that its caller destroys.
 struct Owned {
   struct promise_type {
     Owned get_return_object() { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }
@@ -36,13 +36,13 @@ class CoroutineTest : public ::testing::Test {
   std::unique_ptr<AwaitedBuffer> buffer() {
     return std::make_unique<AwaitedBuffer>(Buffer::allocate(domain_, 64).value());
   }
-  /// Until nothing happens any more.
+  /// Delivers until nothing happens any more.
   void deliver() {
     while (near_.deliver_all().value() + far_.deliver_all().value() > 0) continue;
   }
   EndPoint to(std::string_view address) { return near_.create_end_point(address).value(); }
 
-  /// Sends everything back until its receive is cancelled; the buffer goes with the coroutine.
+  /// Returns each message until its receive is cancelled; the buffer ends with the coroutine.
   Background echo(std::unique_ptr<AwaitedBuffer> own) {
     for (;;) {
       const Outcome got = co_await own->add(far_, MessageReceive{});
@@ -104,7 +104,7 @@ TEST_F(CoroutineTest, AnAwaitedBufferThatIsDestroyedEndsItsOperation) {
   EXPECT_EQ(heard_.size(), 1U);
 }
 
-// The final event is told after the callback, when another buffer may lie where that one lay.
+// The final event ends after the callback, when another buffer may lie at the same address.
 TEST_F(CoroutineTest, AnAwaitedBufferMayBeDestroyedInACallback) {
   std::optional<AwaitedBuffer> inbox(std::in_place, Buffer::allocate(domain_, 64).value());
   listen(*inbox, 1);

@@ -42,9 +42,9 @@ TEST_F(EndPointsByAddress, AreFoundWhileTheIndexGrows) {
   EXPECT_EQ(index_.size(), kCount);
 }
 
-// All of one hash lie in one run of slots. Those after one that goes have to be found still.
+// All entries of one hash form a run of slots. Removing one must not hide those after it.
 TEST_F(EndPointsByAddress, OfOneHashAreFoundWhenOthersGo) {
-  constexpr std::uint64_t kHash = ~0ULL;  // its home is the last slot: the run goes on at the first one
+  constexpr std::uint64_t kHash = ~0ULL;  // its home is the last slot, so the run wraps to the first one
   constexpr std::uint32_t kCount = 7;
   for (std::uint32_t i = 0; i < kCount; ++i) insert(i, kHash);
   index_.erase_if([](const EndPointState& state) { return state.place % 3 == 0; });
@@ -54,7 +54,7 @@ TEST_F(EndPointsByAddress, OfOneHashAreFoundWhenOthersGo) {
   EXPECT_EQ(index_.find(remote(kCount), kHash), nullptr);
 }
 
-// It is asked for any sender, also for one that is not known.
+// prefetch is called for any sender, known or not.
 TEST_F(EndPointsByAddress, ArePrefetchedOrNot) {
   insert(1);
   for (const std::uint32_t number : {1U, 2U}) {

@@ -34,7 +34,7 @@ TEST(EndPointTable, KnowsItsOwn) {
   EXPECT_EQ(table.find(Destination()), nullptr);
 }
 
-// A destination holds no reference. Once its end point is swept it names nothing, whoever has the place then.
+// A destination holds no reference. After its end point is swept it names nothing, whoever uses the index then.
 TEST(EndPointTable, DestinationsOfWhatIsGoneNameNothing) {
   EndPointTable table(1);
   const Destination kept = table.find_or_make(remote(1));
@@ -69,7 +69,7 @@ TEST(EndPointTable, ReferencesOutliveIt) {
   EXPECT_EQ(kept.address(), "10.0.0.5@udp:9:34:1");
 }
 
-// A stranger that invents senders cannot make it grow: what nobody refers to is swept.
+// A stranger that invents senders cannot make the table grow: unreferenced end points are swept.
 TEST(EndPointTable, ForgetsStrangers) {
   EndPointTable table(1);
   std::vector<EndPoint> kept;
@@ -84,7 +84,7 @@ TEST(EndPointTable, ForgetsStrangers) {
   }
 }
 
-// Whoever sends, known or not, and however many at once.
+// Any number of senders, known or not.
 TEST(EndPointTable, PrefetchesWithoutMakingAny) {
   EndPointTable table(1);
   std::vector<EndPoint> kept;

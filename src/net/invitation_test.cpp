@@ -81,7 +81,7 @@ TEST_F(InvitationTest, NamesNoBufferThatIsElsewhere) {
   EXPECT_TRUE(invite());
   ASSERT_TRUE(near_.cancel(*buffer_));
   ASSERT_EQ(near_.deliver_all().value(), 1u);
-  ASSERT_EQ(near_.add(*buffer_, MessageReceive{}), Status::ok);  // its descriptor is of an earlier time
+  ASSERT_EQ(near_.add(*buffer_, MessageReceive{}), Status::ok);  // its descriptor stems from an earlier operation
   EXPECT_EQ(invite().error().status, Status::bad_state);
   ASSERT_TRUE(near_.cancel(*buffer_));
   ASSERT_EQ(near_.deliver_all().value(), 1u);
@@ -118,14 +118,14 @@ TEST_F(InvitationTest, NeedsAMachineAndBuffersThatArePassive) {
 TEST_F(InvitationTest, TheOtherEndMayBeLateGoneOrAStranger) {
   EXPECT_EQ(meet(near_, near_socket_.get(), {}, Instant::clock::now()).error().status, Status::timed_out);
   std::array<char, 512> said{};
-  ASSERT_GT(::read(far_socket_.get(), said.data(), said.size()), 0);  // which was told all the same
+  ASSERT_GT(::read(far_socket_.get(), said.data(), said.size()), 0);  // the invitation was sent all the same
   ASSERT_EQ(::write(far_socket_.get(), "HTTP/1.1", 8), 8);
   EXPECT_EQ(meet(near_, near_socket_.get(), {}, soon()).error().system_errno, EPROTO);
   far_socket_ = base::FileDescriptor();
   EXPECT_EQ(meet(near_, near_socket_.get(), {}, soon()).error().system_errno, ECONNRESET);
 }
 
-// Both words of C for it, on one machine: the other end of the socket is the same program's.
+// Both C functions, on one machine: this program holds the other end of the socket.
 TEST_F(InvitationTest, ProgramsInCMeetToo) {
   fairlead_net_domain* domain = nullptr;
   fairlead_net_machine* machine = nullptr;
@@ -142,7 +142,7 @@ TEST_F(InvitationTest, ProgramsInCMeetToo) {
                                       &peer, descriptor.data(), &count),
             FAIRLEAD_OK);
   other.join();
-  EXPECT_EQ(count, 2u);  // of which there was room for one
+  EXPECT_EQ(count, 2u);  // there was room for only one
   EXPECT_TRUE(std::equal(descriptor.begin(), descriptor.end(), buffer_->descriptor().begin(),
                          [](std::uint8_t a, std::byte b) { return a == std::to_integer<std::uint8_t>(b); }));
   std::array<char, 4096> text{};

@@ -1,4 +1,4 @@
-// Synchronous delivery without a thread: the application's calls keep deadlines, tell what is new, and end a stop.
+// Synchronous delivery without a thread: the application's calls enforce deadlines, report news and complete a stop.
 
 #include <dirent.h>
 #include <poll.h>
@@ -24,14 +24,14 @@ int threads() {
   int entries = 0;
   while (::readdir(folder) != nullptr) ++entries;
   ::closedir(folder);
-  return entries - 2;  // but . and ..
+  return entries - 2;  // without . and ..
 }
 
 Instant in(Duration time) {
   return Instant::clock::now() + time;
 }
 
-/// Queues it with a deadline that is near; once more if the thread is held up for so long. Returns the deadline.
+/// Queues the buffer with a near deadline; retries if the thread was delayed for so long. Returns the deadline.
 Instant add_for(Duration time, TransferMachine& machine, Buffer& buffer) {
   for (;;) {
     const Instant deadline = in(time);
@@ -57,12 +57,12 @@ class DrivenMachine : public ::testing::Test {
   std::unique_ptr<Buffer> one_ = Buffer::allocate(domain_, 100).value();
 };
 
-// Threads of earlier tests may end meanwhile; none begins.
+// Threads of earlier tests may end meanwhile; none may start.
 TEST(DrivenMachines, HaveNoThread) {
   Domain domain = Domain::open().value();
   TransferMachine first(domain);
   ASSERT_TRUE(first.deliver_synchronously());
-  ASSERT_TRUE(first.start_and_wait("127.0.0.1@udp:*:34:1"));  // with it the engine's
+  ASSERT_TRUE(first.start_and_wait("127.0.0.1@udp:*:34:1"));  // starts the engine's thread, too
   const int before = threads();
   ASSERT_GT(before, 0);
   {
@@ -216,7 +216,7 @@ TEST_F(DrivenMachine, MayBeDestroyedWhenItTellsItsStartOrItsEnd) {
       EXPECT_TRUE(own->stop(StopMode::abort));
     }
     EXPECT_EQ(machine, nullptr);
-    TransferMachine next(domain_);  // the address is free
+    TransferMachine next(domain_);  // succeeds because the address is free
     EXPECT_TRUE(next.start_and_wait("0@lo:20480:34:2"));
   }
   machine_.stop(StopMode::abort).value();

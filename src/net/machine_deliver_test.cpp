@@ -1,4 +1,4 @@
-// Events: their fields, their order, what callbacks may do, and races of a completion with a cancel or a deadline.
+// Events: fields, order, what callbacks may do, and races of a completion with a cancel or a deadline.
 
 #include <latch>
 #include <thread>
@@ -63,7 +63,7 @@ TEST_F(MachineTest, AnEventNamesItsMachineAndTheRoomThatIsLeft) {
   EXPECT_EQ(rooms, (std::vector<std::uint64_t>{70, 50, 0}));
 }
 
-// What was received goes on as something else.
+// A received message is sent on in the same buffer.
 TEST_F(MachineTest, AFinalCallbackMaySetThoseOfTheOtherQueues) {
   start_synchronous();
   const EndPoint to = peer();
@@ -141,7 +141,7 @@ TEST_F(MachineTest, CancelOfAQueuedBuffer) {
   const auto one = buffer();
   ASSERT_EQ(machine_.add(*one, PassiveReceive{}), Status::ok);
   EXPECT_TRUE(machine_.cancel(*one));
-  EXPECT_TRUE(machine_.cancel(*one));  // still queued: its event is not delivered yet
+  EXPECT_TRUE(machine_.cancel(*one));  // still queued, because its event is not delivered yet
   EXPECT_TRUE(one->is_queued());
   EXPECT_EQ(deliver(), 1U);
   EXPECT_FALSE(machine_.cancel(*one));
@@ -240,7 +240,7 @@ TEST_F(MachineTest, ANewLimitOfTheSameLengthDoesNotWakeTheThread) {
   round(1);
   const std::uint64_t before = fake_.core->waits();
   for (std::size_t count = 2; count <= 51; ++count) round(count);
-  EXPECT_LE(fake_.core->waits(), before + 51);  // one per event, none for the deadlines
+  EXPECT_LE(fake_.core->waits(), before + 51);  // one wait per event, none for the deadlines
 }
 
 TEST_F(MachineTest, TheFinalCallbackMayAddTheBufferAgain) {

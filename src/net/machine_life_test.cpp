@@ -1,4 +1,4 @@
-// States, start and stop, and the ends of things.
+// States, start and stop, and destruction.
 
 #include <atomic>
 #include <latch>
@@ -12,7 +12,7 @@ namespace {
 using Events = std::vector<std::pair<MachineEvent::Kind, MachineState>>;
 constexpr auto kChange = MachineEvent::Kind::state_change;
 
-// Nobody would end one that starts for ever.
+// A start that never ended could not be stopped.
 TEST_F(MachineTest, AStartWithoutMemoryFails) {
   fake_.core->throw_at_open();
   TransferMachine synchronous(fake_.domain);

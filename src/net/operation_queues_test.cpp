@@ -1,4 +1,4 @@
-// What add() accepts, in which order it objects, and that an objection changes nothing.
+// What add() accepts, the order of its checks, and that a refusal changes nothing.
 
 #include <array>
 #include <utility>
@@ -206,7 +206,7 @@ TEST_F(MachineTest, APassedDeadlineIsTooLate) {
   const auto one = buffer();
   EXPECT_EQ(machine_.add(*one, PassiveReceive{.deadline = Instant::clock::now() - hours(1)}), Status::too_late);
   EXPECT_EQ(machine_.add(*one, PassiveReceive{.deadline = Instant()}), Status::too_late);
-  // Before the transport looks at the descriptor.
+  // The deadline is checked before the transport looks at the descriptor.
   EXPECT_EQ(machine_.add(*one, ActiveSend{.descriptor = {}, .deadline = Instant()}), Status::too_late);
   EXPECT_FALSE(one->is_queued());
   EXPECT_EQ(machine_.add(*one, PassiveReceive{.deadline = Instant::clock::now() + hours(1)}), Status::ok);

@@ -1,4 +1,4 @@
-// A program that we are part of forks, and blocks signals, without asking us.
+// The program that loads the library may fork and block signals at any time.
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kLong = std::uint64_t{1} << 20;  // has pages that peers of this host reach
+constexpr std::uint64_t kLong = std::uint64_t{1} << 20;  // long enough for pages that local peers can map
 
 // What a program may have as static objects.
 struct Program {
@@ -90,7 +90,7 @@ int answers_of_inherited() {
   if (const auto more = Buffer::allocate(its.domain, kLong); more || more.error().status != Status::bad_state) return 6;
   TransferMachine late(its.domain, {});
   if (!is_refused(late.start("127.0.0.1@udp:*:1:*"))) return 7;
-  // Its copies are its own.
+  // The child's copies are its own.
   its.kept->segment(0)[kLong / 2] = std::byte{1};
   return its.own.address().empty() ? 8 : 0;
 }
@@ -104,7 +104,7 @@ TEST_F(NetProcess, AChildAnswersAndExitsAndNothingOfTheParentsIsGone) {
   EXPECT_TRUE(the_program()->sends_to_itself());
 }
 
-// The child frees what it has inherited, before it exits.
+// The child frees what it has inherited before it exits.
 TEST_F(NetProcess, WhatAChildFreesIsNotTakenFromTheParent) {
   EXPECT_EQ(base::exit_of_child([] {
               the_program().reset();
@@ -123,7 +123,7 @@ TEST_F(NetProcess, AChildHasMachinesOfItsOwn) {
             0);
 }
 
-// Locks are held at the fork by threads that the child does not have.
+// At the fork, threads hold locks that do not exist in the child.
 TEST_F(NetProcess, AChildDoesNotWaitForThreadsThatItHasNot) {
   std::atomic<bool> is_over{false};
   std::thread busy([&] {

@@ -11,7 +11,7 @@
 namespace fairlead::net {
 namespace {
 
-/// Counts the chunks that are out.
+/// Counts the chunks in use.
 struct ChunkSource {
   std::shared_ptr<int> out = std::make_shared<int>(0);
   int most = 1 << 20;

@@ -1,4 +1,4 @@
-// Memory that peers reach by themselves: the arena, what is moved into it in place, and who is in it.
+// Memory that peers access directly: the arena, memory moved into it in place, and tracking of its users.
 #include "shm/arena.hpp"
 
 #include <fcntl.h>
@@ -54,7 +54,7 @@ TEST(Arena, AViewIsRefusedUnlessItIsWhatWasSaid) {
   EXPECT_FALSE(Arena::view(-1, kArena));
 }
 
-/// Bytes of the mapping at `at` that lie in huge pages, as the kernel tells it.
+/// Returns the bytes of the mapping at `at` that lie in huge pages, according to the kernel.
 std::uint64_t huge_bytes_at(const void* at) {
   std::ifstream maps("/proc/self/smaps");
   const std::string wanted = fmt::format("{:08x}-", reinterpret_cast<std::uintptr_t>(at));
@@ -66,7 +66,7 @@ std::uint64_t huge_bytes_at(const void* at) {
   return 0;
 }
 
-/// Whether it makes huge pages of files in memory, on request: asked with one of our own.
+/// Returns whether the kernel makes huge pages of a memfd on request, by trying.
 bool has_huge_pages() {
   constexpr int kCollapse = 25;  // MADV_COLLAPSE
   constexpr std::size_t kHuge = Arena::kHugePage;
@@ -165,7 +165,7 @@ TEST_F(RemappedMemory, OtherMemoryStaysWhereItIs) {
   void* shared = ::mmap(nullptr, kPages, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   EXPECT_FALSE(remaps_.take({static_cast<std::byte*>(shared), kPages}, true));
   ::munmap(shared, kPages);
-  // A local array would do, but for the address sanitizer, which keeps some of them elsewhere.
+  // A local array would do, except that AddressSanitizer may allocate it elsewhere.
   const auto frame = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) & ~std::uintptr_t{4095};
   EXPECT_FALSE(remaps_.take({reinterpret_cast<std::byte*>(frame), 4096}, true)) << "a stack";
   const auto large = map_private(kArena);
@@ -179,7 +179,7 @@ std::size_t mapping_count() {
   return static_cast<std::size_t>(std::count(std::istreambuf_iterator<char>(maps), {}, '\n'));
 }
 
-/// All that this process has read so far.
+/// Returns the number of bytes that this process has read so far.
 std::uint64_t bytes_read() {
   std::ifstream io("/proc/self/io");
   std::string name;
@@ -189,11 +189,11 @@ std::uint64_t bytes_read() {
   return bytes;
 }
 
-// A thousand regions with something between them: 512 are moved, the others cost neither a mapping nor a look at all
-// mappings, and in the end all is one mapping again.
+// A thousand regions with gaps: 512 are moved. The others cost neither a mapping nor a scan of all mappings, and at the
+// end there is one mapping again.
 TEST(RemappedRanges, PartABoundedNumberOfMappings) {
   constexpr std::uint32_t kMost = RemappedRanges::kApartMost, kTried = 2 * kMost;
-  constexpr std::size_t kOthers = 64;  // mappings of the allocator meanwhile
+  constexpr std::size_t kOthers = 64;  // mappings that the allocator may add meanwhile
   auto arena = Arena::create(kHead, kHead + kTried * kPages).value();
   RemappedRanges remaps(arena);
   const auto memory = map_private(2 * kTried * kPages);

@@ -5,7 +5,7 @@
 namespace fairlead::shm {
 namespace {
 
-/// Peers whose pages lie here.
+/// Peers whose shared pages lie in the test.
 class Departures : public testing::Test {
  protected:
   static constexpr std::uint64_t kKey = 0xABCD'EF01'2340'0007;
@@ -55,7 +55,7 @@ TEST_F(Departures, OfOneThatWasAtNoExposureNothingIsTold) {
   be_at(Use::of_region(7, 3));
   table_.release(let_in());
   be_at(Use::of_exposure(kKey));
-  table_.release(let_in(false));  // a stranger may say what it likes
+  table_.release(let_in(false));  // the claim of a stranger is ignored
   EXPECT_FALSE(table_.take_departed());
   EXPECT_EQ(table_.size(), 1u);
 }

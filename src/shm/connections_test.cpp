@@ -26,7 +26,7 @@ struct Side {
   explicit Side(std::uint16_t number, std::uint64_t epoch, const ConnectionOptions& options = {.ring_bytes = 64 * 1024})
       : own(address(number)), connections(Connections::open(own, epoch, options).value()) {}
 
-  /// Events until there are `count`, or patience ends.
+  /// Collects events until there are `count`, or a limit of attempts.
   std::vector<ConnectionEvent> events(std::size_t count) {
     std::vector<ConnectionEvent> seen;
     for (int i = 0; i < 1000 && seen.size() < count; ++i) {
@@ -183,14 +183,14 @@ TEST(Connections, ASleeperIsWokenOnceAndSomebodyAwakeNever) {
   far.connections->watch().disarm();
   EXPECT_TRUE(far.events(1).empty()) << "it is no more than a wake-up";
   EXPECT_FALSE(is_readable(far.connections->descriptor()));
-  EXPECT_EQ(look(far), "1");  // it is watched from now on
+  EXPECT_EQ(look(far), "1");  // the peer is watched from now on
   write(near.to(far), "2");
   EXPECT_FALSE(is_readable(far.connections->descriptor()));
   EXPECT_FALSE(far.connections->watch().arm()) << "it must not sleep: there is a record";
   EXPECT_EQ(look(far), "2");
 }
 
-// Another thread that polls may take what was meant for the sleeper, and then leave.
+// Another polling thread may take the sleeper's wake-up and then stop polling.
 TEST(Connections, ASleeperIsRousedByWhoeverTakesItsWakeUp) {
   Side near(1, 11), far(2, 12);
   meet(near, far);
@@ -210,7 +210,7 @@ TEST(Connections, ASleeperIsRousedByWhoeverTakesItsWakeUp) {
   look(far);
 
   ASSERT_TRUE(far.connections->watch().arm());
-  static_cast<void>(near.to(far).doorbell.ring(near.to(far).doorbell_bit));  // and wakes nobody
+  static_cast<void>(near.to(far).doorbell.ring(near.to(far).doorbell_bit));  // rings without waking anybody
   EXPECT_FALSE(is_readable(far.connections->descriptor()));
   look(far);
   EXPECT_TRUE(is_readable(far.connections->descriptor()));
@@ -273,7 +273,7 @@ TEST(Connections, APeerWithTrafficStaysWatched) {
   EXPECT_EQ(far.connections->counters().unwatched, 0u);
 }
 
-/// Our side of the page that the two share, as the other may write to it.
+/// Our side of the shared page, as the peer can write to it.
 PairSide& own_side_as_seen_by(Connection& peer) {
   return const_cast<PairSide&>(*peer.other);
 }
@@ -305,7 +305,7 @@ TEST(Connections, APeerDoesNotDecideWhatWeAreAt) {
   PairSide& told = own_side_as_seen_by(near.to(far));
   const Use use = Use::of_region(3, 4);
   const auto word = [&](std::uint64_t turn) { return turn << Use::kTurnShift | use.name(); };
-  told.at.store(word(7));  // as if we were there for the seventh time
+  told.at.store(word(7));  // pretends that this is our seventh visit
   far.to(near).enter(use);
   EXPECT_EQ(told.at.load(), word(1)) << "we are there for the first";
   told.at.store(word(40));
@@ -375,7 +375,7 @@ TEST(Connections, NamesInADirectoryMeetTooAndDeadOnesAreSwept) {
   const std::string directory = ::mkdtemp(name);
   const ConnectionOptions options{.directory = directory, .ring_bytes = 64 * 1024};
   {
-    // Its file stays, as after SIGKILL.
+    // The file stays, as after SIGKILL.
     const auto dead = Socket::make();
     const auto at = Name::of(address(3), directory).value();
     ASSERT_EQ(::bind(dead.get(), at.kernel(), at.length()), 0);
@@ -393,7 +393,7 @@ TEST(Connections, NamesInADirectoryMeetTooAndDeadOnesAreSwept) {
   std::filesystem::remove(directory);
 }
 
-// Out of descriptors: whoever waits at the socket does not keep us awake, and is taken when there are some again.
+// Out of descriptors: a waiting connection does not keep us awake, and is accepted when there are descriptors again.
 TEST(Connections, WaitsWithThoseItHasNoDescriptorFor) {
   Side near(1, 11), far(2, 12);
   ASSERT_TRUE(near.connections->ask(far.own, {}));
@@ -425,7 +425,7 @@ TEST(Connections, WhoeverDoesNotAnswerIsDeclinedInTime) {
   EXPECT_EQ(near.events(1).at(0).kind, Kind::declined);
 }
 
-// Each costs address space, of which there is not so much.
+// Each arena costs address space, which is limited.
 TEST(Connections, AnArenaLargerThanOursIsNotMapped) {
   const auto showing = [](std::uint64_t bytes) {
     return ConnectionOptions{.ring_bytes = 64 * 1024, .arena_bytes = bytes, .arena_head_bytes = 4096};

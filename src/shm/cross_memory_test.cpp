@@ -19,12 +19,12 @@ std::uint64_t address_of(const void* at) {
   return reinterpret_cast<std::uintptr_t>(at);
 }
 
-/// Memory that a child sees, too, at the same address, and a child that only waits.
+/// Memory that the test and a sleeping child have at the same address.
 class CrossMemoryTest : public testing::Test {
  protected:
   static constexpr std::size_t kPage = 4096, kPages = 16;
 
-  // The child cannot have our identity, which is wiped at fork: it writes its own copy of the words.
+  // The child does not inherit our identity, which is wiped at fork, so it writes a copy of the nonce.
   void SetUp() override {
     void* const space = ::mmap(nullptr, kPages * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ASSERT_NE(space, MAP_FAILED);

@@ -1,4 +1,4 @@
-// What a process with narrow limits gets: an error that names the limit, and no signal.
+// A process with tight resource limits gets an error that names the limit, and no signal.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ TEST(ShmLimits, OfFileSizesAreErrorsThatNameThem) {
             0);
 }
 
-// Lowered when there is an arena already: nothing more is moved there, or what was is moved out again.
+// The limits are lowered after the arena was created: nothing more is moved there, or moved memory is moved out.
 TEST(ShmLimits, LoweredLaterTheyHoldUpOnlyWhatIsNew) {
   EXPECT_EQ(base::exit_of_child([] {
               constexpr std::size_t kBytes = 1 << 20;
@@ -59,7 +59,7 @@ TEST(ShmLimits, LoweredLaterTheyHoldUpOnlyWhatIsNew) {
             0);
 }
 
-// Of reserved huge pages there may be none left when it is touched, which would be a signal.
+// Reserved huge pages may run out when the memory is touched, which would raise a signal.
 TEST(ShmLimits, MemoryOfReservedHugePagesIsRefused) {
   constexpr std::size_t kBytes = 2 << 20;
   const base::FileDescriptor file(::memfd_create("huge", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB));

@@ -14,7 +14,7 @@
 namespace fairlead::shm {
 namespace {
 
-/// A directory of its own, and what happens in it.
+/// A directory of its own, with a watch for what happens in it.
 class ListenerFiles : public testing::Test {
  protected:
   ListenerFiles() : directory_(::mkdtemp(template_)) {}
@@ -41,7 +41,7 @@ class ListenerFiles : public testing::Test {
   base::SocketAddress own_ = base::place_for_tests(1);
 };
 
-// Whoever sweeps the directory takes a socket that nobody listens at for one that was left behind.
+// A process that sweeps the directory would take a socket without a listener for a leftover.
 TEST_F(ListenerFiles, HaveTheirNameOnlyWhenSomebodyListens) {
   const base::FileDescriptor watch(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
   ASSERT_GE(::inotify_add_watch(watch.get(), directory_.c_str(), IN_CREATE | IN_MOVED_TO | IN_DELETE), 0);

@@ -53,8 +53,8 @@ TEST_F(Ring, HandsOverRecordsOfAnyLengthInOrderManyTimesRound) {
   }
 }
 
-// Found by a program that sent two bytes 20,000 times: the last two bytes of a record, with what stood behind them
-// since the round before, were the mark of the next round.
+// Regression: found by a program that sent two bytes 20,000 times. The last two bytes of a record, with the bytes left
+// behind them in the previous round, formed the mark of the next round.
 TEST_F(Ring, NoMarkIsMadeOfAnOldOneAndAPayload) {
   constexpr std::uint64_t kLines = kBytes / kRingLine;
   const auto pass_short = [&](std::uint64_t count) {
@@ -66,7 +66,7 @@ TEST_F(Ring, NoMarkIsMadeOfAnOldOneAndAPayload) {
     }
   };
   for (std::size_t spilled = 1; spilled < sizeof(std::uint64_t); ++spilled) {
-    pass_short(kLines);  // a mark in each line
+    pass_short(kLines);  // leaves a mark in each line
     const std::uint64_t mark = kSecret + writer_.written() + 1 + kLines;
     std::string text(kRingLine - kRingHead + spilled, 'y');
     std::memcpy(text.data() + kRingLine - kRingHead, &mark, spilled);
@@ -100,11 +100,12 @@ TEST_F(Ring, LearnsTheReadersProgressFromRecordsInAnyOrder) {
   EXPECT_TRUE(writer_.learn(2));
   EXPECT_EQ(writer_.passed(), 2u);
   EXPECT_TRUE(writer_.learn(1));
-  EXPECT_TRUE(writer_.look());  // the counter still says 0
+  EXPECT_TRUE(writer_.look());  // the counter is still 0
   EXPECT_EQ(writer_.passed(), 2u);
 }
 
-// Found by a server that answered 128 reads before it looked at the next requests: those told of long ago.
+// Regression: found by a server that answered 128 reads before it looked at further requests. Their `passed` was long
+// outdated.
 TEST_F(Ring, BearsARecordThatIsRoundsOlderThanTheCounter) {
   for (std::size_t round = 0; round < 5; ++round) {
     while (write("answer")) {

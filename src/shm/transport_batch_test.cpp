@@ -1,4 +1,4 @@
-// Short messages that are sent at once and share a record.
+// Short messages that are sent together and share a record.
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ class TransportBatch : public engine::EnginePair {
  protected:
   void SetUp() override {
     engine::EnginePair::SetUp();
-    // Whoever sends first learns where the peer is; then nothing of the network may be due.
+    // The first message finds the peer; afterwards the network must be idle.
     receive(8);
     ASSERT_EQ(send({8}), 0u);
     ASSERT_EQ(
@@ -26,7 +26,7 @@ class TransportBatch : public engine::EnginePair {
     ASSERT_NE(near_.engine->find_local(to_.engine), nullptr);
     parts_.clear();
   }
-  /// Makes one message of each size; how many of them took the fast path.
+  /// Makes one message of each size. Returns how many took the fast path.
   std::size_t send(const std::vector<std::size_t>& sizes) {
     std::vector<link::SendPart> parts;
     for (const std::size_t size : sizes) {
@@ -54,7 +54,7 @@ class TransportBatch : public engine::EnginePair {
         Status::ok);
     return buffer;
   }
-  /// The next message at the far side is number `index` of those sent.
+  /// The next message at the far side must be number `index` of those sent.
   void expect_message(std::size_t index, std::span<const std::byte> buffer) {
     const auto event = next(far_);
     ASSERT_TRUE(event);
@@ -117,7 +117,7 @@ TEST_F(TransportBatch, ThoseThatAreShortShareLines) {
   EXPECT_LE(lines_of(hundred), 20 * one);
 }
 
-// The second message is said to be longer than what is there.
+// The second message claims to be longer than the record.
 TEST_F(TransportBatch, AWrongLengthEndsThePeer) {
   receive(1000, 100);
   Connection& to = peer_ring();
@@ -137,7 +137,7 @@ TEST_F(TransportBatch, AWrongLengthEndsThePeer) {
   EXPECT_EQ(far_.counter("shm.refused_record"), 1u);
 }
 
-// Fifty thousand empty messages in one record would keep a pass, and every other peer, waiting.
+// A record with fifty thousand empty messages would delay the pass, and every other peer.
 TEST_F(TransportBatch, ALongRecordOfManyEndsThePeer) {
   receive(1000, 100);
   Connection& to = peer_ring();

@@ -1,5 +1,5 @@
-// A peer of this host that was let in and then writes what it likes over everything that it shares with us. It may end
-// its own connection; nobody crashes, and nothing outside the rings is read (this runs under the sanitizers, too).
+// A malicious local peer writes arbitrary data over everything that it shares with us. It may only end its own
+// connection: nothing crashes, and nothing outside the rings is read (this also runs under the sanitizers).
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -30,7 +30,7 @@ class TransportHostile : public testing::Test {
     return Connections::open(place(number), random_(), {.ring_bytes = kRing}).value();
   }
 
-  // Takes about half of the short messages by the fast path.
+  // Accepts about half of the short messages on the fast path.
   struct Taker {
     TransportHostile& test;
     bool has_room() const { return true; }
@@ -72,7 +72,7 @@ class TransportHostile : public testing::Test {
     }
   }
 
-  // A record with the right mark and a random head, often almost right.
+  // Writes a record with the right mark and a random head, often almost right.
   void write_record(Connection& to) {
     std::array<std::byte, 2048> body;
     for (std::byte& byte : body) byte = static_cast<std::byte>(random_());
@@ -87,7 +87,7 @@ class TransportHostile : public testing::Test {
     to.alert();
   }
 
-  // Words of the page of the two, ours as well, and of our doorbell, as they might be.
+  // Overwrites words of the shared page, including ours, and of our doorbell with plausible values.
   void lie(Connection& to) {
     auto& page = *reinterpret_cast<PairPage*>(to.memory.head());
     PairSide& side = page.sides[random_() % 2];
@@ -105,7 +105,7 @@ class TransportHostile : public testing::Test {
     }
   }
 
-  // Anything anywhere in what is shared, the marks of the next records included.
+  // Overwrites anything in the shared memory, including the marks of the next records.
   void scribble(const Connection& to) {
     const std::size_t length = random_() % 64;
     const std::size_t where = random_() % 3;
@@ -141,7 +141,7 @@ TEST_F(TransportHostile, EndsItsOwnConnectionAndNothingElse) {
       if (draw == 5 && life % 2 == 0) scribble(to);
       if (draw == 6) to.doorbell.ring(static_cast<std::uint32_t>(random_() % DoorbellPage::kBits));
       if (draw >= 8) lie(to);
-      // It writes on while we sleep.
+      // The attacker keeps writing while we sleep.
       if (random_() % 4 == 0 && shm_.arm()) {
         ++sleeps_;
         lie(to);
@@ -171,7 +171,7 @@ TEST_F(TransportHostile, EndsItsOwnConnectionAndNothingElse) {
   EXPECT_TRUE(shm_.is_quiet());
 }
 
-// A message begun and never ended holds the memory that it goes to.
+// A message that never ends would hold its destination memory.
 TEST_F(TransportHostile, IsEndedWhenItDoesNotGoOnWithAMessage) {
   const auto attacker = connections(1);
   ASSERT_TRUE(attacker->ask(place(0), {}));
@@ -190,7 +190,7 @@ TEST_F(TransportHostile, IsEndedWhenItDoesNotGoOnWithAMessage) {
   };
   write(wire::ShmKind::first);
   collect();
-  // As long as it goes on, however slowly, it may.
+  // A slow message is permitted while it makes progress.
   for (std::size_t part = 0; part < kPartsMax; ++part) {
     for (int second = 0; second < 4; ++second) now_ += 1s, collect();
     write(wire::ShmKind::next);

@@ -1,5 +1,5 @@
-// Long messages that lie in the sender's arena: the receiver copies them from there, once, and the sender has its end
-// when that is done.
+// Long messages by reference: the receiver copies them from the sender's arena once, and the sender's operation ends
+// then.
 
 #include <gtest/gtest.h>
 
@@ -92,7 +92,7 @@ TEST_F(TransportPull, WhoeverEndsBeforeItIsReadEndsIt) {
   EXPECT_EQ(end->status, Status::refused);
 }
 
-/// A connection's two sides, by hand: what the reader finds when the sender takes its message back at each moment.
+/// Both sides of a ticket by hand: what the reader finds if the sender revokes it at each moment.
 TEST_F(TransportPull, WhatIsTakenBackIsNotBelieved) {
   shm::Tickets tickets;
   shm::Tickets::Words words = {};
@@ -117,7 +117,7 @@ TEST_F(TransportPull, WhatIsTakenBackIsNotBelieved) {
   EXPECT_EQ(tickets.give(words, 1000), 0U) << "all are out: the message goes another way";
 }
 
-// Places that lie outside, or at the edge, of what the sender shows.
+// Places outside, or at the edge of, the sender's shared memory.
 class TransportPullFrom : public TransportPull, public testing::WithParamInterface<int> {};
 INSTANTIATE_TEST_SUITE_P(, TransportPullFrom, testing::Range(0, 12));
 

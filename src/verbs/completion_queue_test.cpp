@@ -39,7 +39,7 @@ TEST(CompletionQueue, IsMadeWithinItsLimitsAndNamesWhatIsWrong) {
   EXPECT_FALSE(queue->destroy());
 }
 
-#ifndef FAIRLEAD_IS_SANITIZED  // there a poll takes longer than IdlePolls::kPollMost
+#ifndef FAIRLEAD_IS_SANITIZED  // a sanitizer makes a poll take longer than IdlePolls::kPollMost
 TEST(CompletionQueue, IsPolledInVainWithSleepsBesideWhoComputes) {
   Side side(1, Road::self);
   auto queue = CompletionQueue::create(side.context, {.capacity = 5});
@@ -69,12 +69,12 @@ TEST(CompletionQueue, SlotsComeBackWithTheCompletionThatRetiresThem) {
   };
   for (int i = 0; i < 7; ++i) ASSERT_EQ(post(0), 0);
   ASSERT_EQ(post(send_flags::signaled), 0);
-  EXPECT_EQ(post(0), ENOMEM);  // done, but not seen by the owner
+  EXPECT_EQ(post(0), ENOMEM);  // completed, but not polled yet
   EXPECT_EQ(c.one_at_a().status, WcStatus::success);
   for (int i = 0; i < 8; ++i) ASSERT_EQ(post(0), 0);
   WorkCompletion none;
   EXPECT_EQ(c.a.queue.poll({&none, 1}), 0);
-  EXPECT_EQ(post(send_flags::signaled), ENOMEM);  // full of unsignaled ones it never drains
+  EXPECT_EQ(post(send_flags::signaled), ENOMEM);  // full of unsignaled requests, because the owner never polls
 }
 
 TEST(CompletionQueue, AChainIsTakenUpToTheFirstThatDoesNotFit) {
@@ -115,7 +115,7 @@ TEST(CompletionQueue, AnOverrunIsToldOnceAndOldEntriesStay) {
   EXPECT_EQ(small.poll(old), -1);
 }
 
-// The first request fails, those behind it are flushed, and that is too much for the queue.
+// The first request fails and the others are flushed, which is too much for the queue.
 TEST(CompletionQueue, AnOverrunByWhatIsFlushedEndsTheQueuePairOnce) {
   Side a(1, Road::self);
   auto small = *CompletionQueue::create(a.context, {.capacity = 2});
@@ -184,7 +184,7 @@ TEST(CompletionQueue, ArmedOnceItTellsOnceOfWhatComesAfter) {
     ASSERT_EQ(c.pa.post_send({.id = 1, .sges = {}, .flags = is_solicited ? send_flags::solicited : 0}), 0);
   };
   message(false);
-  EXPECT_EQ(c.b.queue.request_notify(false), 0);  // of what is there already nothing is told
+  EXPECT_EQ(c.b.queue.request_notify(false), 0);  // no notification for completions that are already there
   EXPECT_FALSE(is_readable(descriptor));
   message(false);
   message(false);
@@ -201,7 +201,7 @@ TEST(CompletionQueue, ArmedOnceItTellsOnceOfWhatComesAfter) {
   EXPECT_TRUE(c.b.channel.get_event());
 
   EXPECT_EQ(c.b.queue.request_notify(false), 0);
-  EXPECT_EQ(c.b.queue.request_notify(true), 0);  // does not take "any" back
+  EXPECT_EQ(c.b.queue.request_notify(true), 0);  // does not cancel the request for "any"
   message(false);
   ASSERT_TRUE(is_readable(descriptor));
   EXPECT_TRUE(c.b.channel.get_event());
@@ -226,7 +226,7 @@ TEST(CompletionQueue, ASleeperIsWokenThoughNobodyPolls) {
   ASSERT_EQ(c.pb.post_receive({.id = 1, .sges = {&to, 1}}), 0);
   ASSERT_EQ(c.b.queue.request_notify(false), 0);
   ASSERT_EQ(c.pa.post_send({.id = 1, .sges = {}}), 0);
-  EXPECT_EQ(*c.b.channel.get_event(), 77u);  // the engines' threads do it all
+  EXPECT_EQ(*c.b.channel.get_event(), 77u);  // only the engines' threads work here
   c.b.queue.ack_events(1);
   EXPECT_EQ(c.one_at_b().status, WcStatus::success);
 }
@@ -273,7 +273,7 @@ TEST(CompletionQueue, CallsWhoWantsToBeCalled) {
     EXPECT_LE(calls, static_cast<int>(kMessages));
   }
   EXPECT_TRUE(pb.destroy());
-  EXPECT_TRUE(queue.destroy());  // waits for a call under way
+  EXPECT_TRUE(queue.destroy());  // waits for a call in progress
 }
 
 TEST(QueuePairs, PostAllOfABatchOrNothing) {

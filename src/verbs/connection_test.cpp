@@ -34,7 +34,7 @@ TEST(Invitation, IsTheSameAfterItsWayAsBytes) {
   const auto back = Invitation::from_bytes(bytes);
   ASSERT_TRUE(back);
   EXPECT_EQ(*back, some_invitation());
-  EXPECT_EQ(bytes[8 + 3], std::byte{0x56});  // network order, whatever the machine
+  EXPECT_EQ(bytes[8 + 3], std::byte{0x56});  // network order on every machine
 }
 
 TEST(Invitation, IsRefusedIfItIsNone) {
@@ -52,7 +52,7 @@ TEST(Invitation, IsRefusedIfItIsNone) {
 
 class ConnectedBy : public testing::TestWithParam<QpType> {};
 
-// Two programs as their authors would write them: exchange, connect, write, wait.
+// Two programs as users would write them: exchange, connect, write, wait.
 TEST_P(ConnectedBy, TheirInvitations) {
   Side a(1, Road::udp), b(2, Road::udp);
   const CompletionQueue queue_a = quiet_queue(a), queue_b = quiet_queue(b);
@@ -87,7 +87,7 @@ TEST_P(ConnectedBy, TheirInvitations) {
   ASSERT_TRUE(count) << count.error().message;
   EXPECT_EQ(*count, 1U);
   EXPECT_EQ(describe(done), "write 9 of queue pair " + std::to_string(pair_a.number()) + ": success, 100 bytes");
-  if (GetParam() == QpType::uc) return;  // its completion does not say that the bytes are there
+  if (GetParam() == QpType::uc) return;  // an unreliable write's completion does not mean that the bytes have arrived
   b.meet_engine();
   EXPECT_TRUE(std::equal(a.memory.begin(), a.memory.begin() + 100, b.memory.begin() + 4096));
 }
@@ -141,7 +141,7 @@ TEST(Waiting, EndsAtItsDeadline) {
   EXPECT_EQ(queue.wait({}, kNever).value_or(9), 0U);
 }
 
-// Its events are somebody else's to fetch.
+// Its events belong to whoever reads the channel.
 TEST(Waiting, IsRefusedBesideAChannel) {
   Side side(1, Road::self);
   WorkCompletion none;
@@ -150,7 +150,7 @@ TEST(Waiting, IsRefusedBesideAChannel) {
   EXPECT_EQ(refused.error().system_errno, EINVAL);
 }
 
-// Each time anew, also after a completion that came while it only looked.
+// Wakes each time, even for a completion that came while wait() was only polling.
 TEST(Waiting, WakesForEachCompletion) {
   Connected c(Road::self, {}, QpState::reset);
   Side& side = c.a;
@@ -163,7 +163,7 @@ TEST(Waiting, WakesForEachCompletion) {
   };
   for (std::uint64_t id = 0; id < 20; ++id) {
     std::thread late([&] {
-      if (id % 2 != 0) std::this_thread::sleep_for(2ms);  // it sleeps by then, most times
+      if (id % 2 != 0) std::this_thread::sleep_for(2ms);  // wait() is asleep by then in most cases
       post(id);
     });
     WorkCompletion done;

@@ -1,4 +1,4 @@
-// UD and UC: what is promised without a promise.
+// UD and UC: the guarantees of unreliable services.
 
 #include <algorithm>
 #include <array>
@@ -68,7 +68,7 @@ TEST_P(Datagrams, ThatDoNotFitAreDroppedAndTheReceiveStays) {
     const std::uint64_t before = drop == nullptr ? 0 : c.counted_at_b(drop);
     ASSERT_EQ(c.pa.post_send(request), 0);
     EXPECT_EQ(c.one_at_a().status, WcStatus::success);
-    // Over a road that reorders the next one must not overtake it.
+    // Over a reordering network, the next message must not overtake it.
     if (drop != nullptr) {
       ASSERT_TRUE(c.wait_until_counted_at_b(drop, before));
     }
@@ -88,7 +88,7 @@ TEST_P(Datagrams, LongerThanTheMtuAreLocalErrorsThatOnlyStopSending) {
   EXPECT_EQ(c.pa.state(), QpState::sqe);
   ASSERT_EQ(c.pa.post_send(datagram(c, address, {&small, 1})), 0);
   EXPECT_EQ(c.one_at_a().status, WcStatus::wr_flush_err);
-  // Receiving goes on, and the way back to sending is open.
+  // Receiving continues, and the queue pair can return to RTS.
   SendRequest back = datagram(c, {}, {});
   const AddressVector to_a{.dgid = c.a.device.gid, .is_global = true};
   back.to = &to_a;
@@ -106,12 +106,12 @@ TEST_P(Datagrams, OnlySendsGoByUdAndOnlySendsAndWritesByUc) {
   for (const SendOpcode opcode : {SendOpcode::write, SendOpcode::read, SendOpcode::fetch_add}) {
     EXPECT_EQ(ud.pa.post_send({.id = 1, .sges = {}, .opcode = opcode, .to = &address}), EINVAL);
   }
-  EXPECT_EQ(ud.pa.post_send({.id = 1, .sges = {}}), EINVAL);  // to nobody
+  EXPECT_EQ(ud.pa.post_send({.id = 1, .sges = {}}), EINVAL);  // no destination
   Connected uc(GetParam(), of(QpType::uc));
   EXPECT_EQ(uc.pa.post_send({.id = 1, .sges = {}, .opcode = SendOpcode::read}), EINVAL);
 }
 
-// Inside a host they keep their order, whatever their sizes. Over UDP a short one may overtake a long one.
+// Local datagrams keep their order, whatever their sizes. Over UDP, a short one may overtake a long one.
 class LocalDatagrams : public ::testing::TestWithParam<Road> {};
 INSTANTIATE_TEST_SUITE_P(, LocalDatagrams, ::testing::ValuesIn(roads({Road::self, Road::shm, Road::host, Road::hosts})),
                          [](const auto& one) { return to_string(one.param); });
@@ -141,7 +141,7 @@ TEST_P(Datagrams, UcDeliversInOrderAndDropsWhatFindsNoReceive) {
   Connected c(GetParam(), of(QpType::uc));
   const Sge to = c.b.sge(1'000'000, 50'000);
   const std::uint64_t before = c.counted_at_b("qp.dropped_no_receive");
-  ASSERT_EQ(c.pa.post_send({.id = 1, .sges = {}, .flags = send_flags::signaled}), 0);  // nobody takes it
+  ASSERT_EQ(c.pa.post_send({.id = 1, .sges = {}, .flags = send_flags::signaled}), 0);  // no receive is posted
   EXPECT_EQ(c.one_at_a().status, WcStatus::success);
   ASSERT_TRUE(c.wait_until_counted_at_b("qp.dropped_no_receive", before));
   constexpr std::uint32_t kMessages = 40;

@@ -1,6 +1,5 @@
-// One-sided requests that the initiator carries out by itself, between two engines of one host
-// (qp/one_sided.cpp): what goes that way, that nothing else changes by it, and what the owner of the memory may
-// rely on.
+// One-sided operations that the initiator performs itself, between two engines of one host (qp/one_sided.cpp): which
+// ones do, that nothing else changes, and what the owner of the memory may rely on.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,8 +14,8 @@
 namespace fairlead::verbs {
 namespace {
 
-/// As a program looks at memory of its own that peers write: whenever it likes, with nothing between them but the order
-/// of a device's writes, of which the thread sanitizer knows nothing.
+/// Reads memory as a program does that polls for peers' writes: at any time, ordered only as a device orders writes.
+/// ThreadSanitizer cannot know that order.
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 __attribute__((no_sanitize("thread"), disable_sanitizer_instrumentation))
@@ -31,7 +30,7 @@ class Direct : public ::testing::Test {
  protected:
   void SetUp() override { wait_until_alone(); }
 
-  /// A thread that was joined may still count for a moment.
+  /// The kernel may count a joined thread for a moment longer.
   static void wait_until_alone() {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
     while (base::thread_count() != 1 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
@@ -47,7 +46,7 @@ class Direct : public ::testing::Test {
             .remote_addr = remote};
   }
 
-  /// Until the engines have met: from then on writes are carried out by a.
+  /// Waits until the engines have met: from then on, a performs writes directly.
   static void meet(Connected& c) {
     const Sge from = c.a.sge(8192, 8);
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
@@ -105,7 +104,7 @@ TEST_F(Direct, AtomicsAreThoseOfTheProcessor) {
   EXPECT_EQ(word, 5u);
 }
 
-// Whatever is wrong is told as ever: by the responder, with its events, after any number of requests that it never saw.
+// Errors are reported as usual: by the responder, with its events, even after many requests that it never saw.
 TEST_F(Direct, ErrorsAreThoseOfARemotePeer) {
   struct Wrong {
     SendOpcode opcode;
@@ -162,8 +161,8 @@ TEST_F(Direct, AQueuePairThatLeavesItsStateTakesNothingMore) {
   EXPECT_TRUE(std::equal(before.begin(), before.end(), c.b.memory.begin() + 8192));
 }
 
-// Sends and writes in any mixture: a receive never completes before what was written ahead of it is in place, nor after
-// what was written behind it.
+// Any mixture of sends and writes. A receive must not complete before earlier writes are in place, nor after later
+// ones.
 TEST_F(Direct, KeepsTheOrderWithWhatTravelsAsMessages) {
   PairOptions options;
   options.capacity = {.max_send_wr = 32, .max_recv_wr = 64, .max_send_sge = 1, .max_recv_sge = 1, .max_inline = 64};
@@ -172,7 +171,7 @@ TEST_F(Direct, KeepsTheOrderWithWhatTravelsAsMessages) {
   std::mt19937 random(7);
   constexpr std::uint64_t kRequests = 6000;
   std::uint64_t next = 0, done = 0, sends = 0, received = 0, receives = 0;
-  std::vector<std::uint64_t> written_before;  // by send: the newest value written ahead of it
+  std::vector<std::uint64_t> written_before;  // by send: the newest value written before it
   std::uint64_t value = 0;
   auto& word = *reinterpret_cast<std::uint64_t*>(c.b.memory.data() + 8192);
   word = 0;
@@ -220,7 +219,7 @@ TEST_F(Direct, KeepsTheOrderWithWhatTravelsAsMessages) {
   EXPECT_GT(c.a.counted("qp.direct_writes"), 100u);
 }
 
-// The child of a fork has the memory as it was, and cannot write into its parent's.
+// The child of a fork sees the memory as it was, and cannot write to its parent's.
 TEST_F(Direct, AForkedChildDoesNotShareItsParentsMemory) {
   Connected c(Road::shm);
   meet(c);
@@ -239,7 +238,7 @@ TEST_F(Direct, AForkedChildDoesNotShareItsParentsMemory) {
   meet(c);
 }
 
-// While a writes as fast as it can, b withdraws the memory and uses it for something else.
+// While a writes continuously, b withdraws the memory and reuses it.
 void withdraw_while_it_is_written(Connected& c) {
   std::atomic<bool> has_failed{false};
   std::atomic<std::uint64_t> written{0};
@@ -277,7 +276,7 @@ TEST_F(Direct, DeregisteredMemoryIsNeverTouchedAgain) {
   }
 }
 
-// Memory of a program that has threads stays where it is: system calls reach it.
+// Memory of a program with threads is not moved: system calls access it.
 TEST(DirectCma, DeregisteredMemoryIsNeverTouchedAgain) {
   const std::jthread other([](const std::stop_token& stop) {
     while (!stop.stop_requested()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -291,8 +290,8 @@ TEST(DirectCma, DeregisteredMemoryIsNeverTouchedAgain) {
   }
 }
 
-// Memory of the library's own needs no moving, so it is reached whatever threads the program has, also under the thread
-// sanitizer.
+// The library's own memory needs no moving. It is therefore accessible with any threads in the program, also under
+// ThreadSanitizer.
 TEST(DirectMemory, OfTheLibraryIsReachedBesideOtherThreads) {
   Connected c(Road::shm);
   std::jthread other([](const std::stop_token& stop) {

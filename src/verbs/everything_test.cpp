@@ -1,4 +1,4 @@
-// A region that is the whole address space: what is mapped when it is used, with the rights it has then.
+// A region that covers the whole address space: each access uses what is mapped then, with its rights.
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -38,12 +38,13 @@ class Everything : public ::testing::TestWithParam<Road> {
   }
 
   const std::size_t page_ = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  // The first two may be written, the third only read, the fourth not even that.
+  // Two pages are writable, the third is read-only, the fourth is not accessible.
   std::byte* const pages_ = [this] {
     void* const all = ::mmap(nullptr, 4 * page_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     auto* const first = static_cast<std::byte*>(all);
     EXPECT_EQ(::mprotect(first + 2 * page_, page_, PROT_READ), 0);
-    EXPECT_EQ(::mprotect(first + 3 * page_, page_, PROT_NONE), 0);  // unmapped, somebody else could get it
+    // Not unmapped, because another mapping could take its place.
+    EXPECT_EQ(::mprotect(first + 3 * page_, page_, PROT_NONE), 0);
     return first;
   }();
   Connected c_;
@@ -113,7 +114,7 @@ TEST_P(Everything, TakesNoAtomicWhereNothingIsWritten) {
   EXPECT_EQ(add(pages_ + 2 * page_), WcStatus::rem_access_err);
 }
 
-// What is long is read for as long as it is on its way.
+// A long message is read for as long as it is being sent.
 TEST_P(Everything, MayGoWhileItIsOnItsWay) {
   constexpr std::uint32_t kBytes = 2 << 20;
   void* const large = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

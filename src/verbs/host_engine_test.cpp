@@ -23,7 +23,7 @@ bool becomes_readable(int descriptor) {
   return ::poll(&one, 1, 10'000) == 1;
 }
 
-/// What was posted to a queue pair ends, once and in order, because of the host engine's end.
+/// The posted requests must end once and in order, because the host engine has ended.
 void expect_flushed(const std::vector<WorkCompletion>& all, WcOpcode opcode, std::uint64_t first, std::uint64_t count) {
   std::uint64_t next = first;
   for (const WorkCompletion& each : all) {
@@ -35,7 +35,7 @@ void expect_flushed(const std::vector<WorkCompletion>& all, WcOpcode opcode, std
   EXPECT_EQ(next, first + count);
 }
 
-// Nobody posts receives at the other end, so what is sent waits.
+// The other end posts no receives, so sends wait.
 TEST(EndOfHostEngine, EndsAllThatIsPending) {
   host::DaemonForTests daemon;
   std::optional<Side> alone(std::in_place, std::uint8_t{5}, Road::host, nullptr, daemon.file());
@@ -52,7 +52,7 @@ TEST(EndOfHostEngine, EndsAllThatIsPending) {
   ASSERT_EQ(side.queue.request_notify(false), 0);
   daemon.end();
 
-  // Whoever sleeps is woken.
+  // Sleepers are woken.
   ASSERT_TRUE(becomes_readable(side.channel.descriptor()));
   ASSERT_TRUE(becomes_readable(side.context.async_descriptor()));
   const auto all = collect(side, side, kPendingSends + kPendingReceives);
@@ -61,7 +61,7 @@ TEST(EndOfHostEngine, EndsAllThatIsPending) {
   const auto events = Connected::events(side);
   EXPECT_EQ(std::ranges::count(events, AsyncEventType::qp_fatal), 2);
   EXPECT_EQ(asks.state(), QpState::err);
-  // What is posted later ends as well, and what is asked for is refused with the reason.
+  // Later posts end as well, and calls are refused with the reason.
   ASSERT_EQ(asks.post_send({.id = 500, .sges = {&piece, 1}}), 0);
   expect_flushed(collect(side, side, 1), WcOpcode::send, 500, 1);
   const auto refused = make_pair_at(side);
@@ -75,7 +75,7 @@ TEST(EndOfHostEngine, EndsAllThatIsPending) {
   EXPECT_EQ(side.memory[Side::kMemory - 1], std::byte{7}) << "the memory is the program's again";
 }
 
-/// In a child: connects a queue pair to the parent's, tells its number, and receives until it is killed.
+/// In a child: connects a queue pair to the parent's, reports its number, and receives until it is killed.
 [[noreturn]] void receive_until_killed(int numbers_in, int numbers_out) {
   base::is_child_of_test = true;
   Side side(5, Road::host);
@@ -88,7 +88,7 @@ TEST(EndOfHostEngine, EndsAllThatIsPending) {
   const Sge to = side.sge(0, 4096);
   for (std::uint64_t i = 0; i < 64; ++i)
     if (pair.post_receive({.id = i, .sges = {&to, 1}}) != 0) ::_exit(3);
-  if (::write(numbers_out, &own, sizeof own) != sizeof own) ::_exit(4);  // it is ready
+  if (::write(numbers_out, &own, sizeof own) != sizeof own) ::_exit(4);  // reports that it is ready
   for (;;) (void)collect(side, side, 1);
 }
 
@@ -142,7 +142,7 @@ TEST(EndOfApplication, DestroysItsQueuePairsAndNobodyElses) {
   for (const int end : {to_child[0], to_child[1], from_child[0], from_child[1]}) ::close(end);
 }
 
-// Neighbours in the heap share pages, and are registered by two contexts.
+// Neighbours on the heap share pages, and two contexts register them.
 TEST(RegisteredMemory, OverlapsAndIsTheProgramsAgain) {
   Side a(5, Road::host), b(6, Road::host);
   std::vector<std::byte> bytes(40'000, std::byte{1});

@@ -1,6 +1,6 @@
-// The process of the other end is killed while requests of every kind are in flight to it: each ends once, in order,
-// within a bound; memory stays as it is from then on; and the survivor goes on with the next process at that address.
-// A full run kills many (FAIRLEAD_TEST_SEED chooses other moments).
+// The peer's process is killed while requests of every kind are in flight to it. Each request ends once, in order,
+// within a time limit; memory does not change afterwards; and the survivor continues with the next process at that
+// address. A full run kills many (FAIRLEAD_TEST_SEED selects other moments).
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -25,10 +25,10 @@ namespace {
 
 constexpr std::size_t kPairs = 4, kInFlight = 16, kChunk = std::size_t{1} << 16;
 constexpr std::array kOpcodes{SendOpcode::write, SendOpcode::read, SendOpcode::send, SendOpcode::fetch_add};
-// 2 s until requests fail: a live process that waits for a processor answers earlier.
+// Requests fail after 2 s: a live process that waits for a processor answers earlier.
 const PairOptions kImpatient{.capacity = {.max_send_wr = 32, .max_recv_wr = 128}, .timeout = 16, .retry_cnt = 7};
 constexpr const char* kGiveUpMs = "2000";
-constexpr auto kEndsWithin = std::chrono::seconds(20);  // of those, and much patience with a busy host
+constexpr auto kEndsWithin = std::chrono::seconds(20);  // for the requests to end, with tolerance for a busy host
 
 struct Numbers {
   std::array<std::uint32_t, kPairs> pairs{};
@@ -51,7 +51,7 @@ Device device_at(std::uint8_t host) {
   return {.gid = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 127, 0, 0, host}};
 }
 
-/// A process that answers until it is killed. It begins before its parent opens a device.
+/// A process that answers until it is killed. It starts before its parent opens a device.
 class Victim {
  public:
   explicit Victim(Road road) {
@@ -143,7 +143,7 @@ class KilledPeer : public testing::TestWithParam<Road> {
                                       .compare_add = 1}),
               0);
   }
-  /// How many have ended since the last time.
+  /// Returns how many requests have ended since the last call.
   std::uint64_t take_ends() {
     std::array<WorkCompletion, 16> some;
     const int count = side_->queue.poll(some);
@@ -160,7 +160,7 @@ class KilledPeer : public testing::TestWithParam<Road> {
   bool has_all_ended() const {
     return std::ranges::all_of(ends_, [](const Ends& each) { return each.ended == each.posted; });
   }
-  /// Keeps so many of each queue pair in flight until `is_enough`; false if that takes too long.
+  /// Keeps so many requests per queue pair in flight until `is_enough`. Returns false if that takes too long.
   template <typename IsEnough>
   bool keep_posting(std::size_t in_flight, IsEnough&& is_enough) {
     const auto end = std::chrono::steady_clock::now() + kEndsWithin;
@@ -188,7 +188,7 @@ class KilledPeer : public testing::TestWithParam<Road> {
     ASSERT_TRUE(keep_posting(kInFlight, [&] { return ended() >= moment; })) << "it is served, whoever was before it";
     EXPECT_TRUE(std::ranges::none_of(ends_, &Ends::has_failed));
     victim.kill();
-    // What is carried out in memory that is mapped here may succeed until the end is known.
+    // Operations on memory that is mapped here may succeed until the peer's end is known.
     ASSERT_TRUE(keep_posting(1, [&] { return has_all_ended() && std::ranges::all_of(ends_, &Ends::has_failed); }));
     for (const QueuePair& each : pairs_) EXPECT_EQ(each.state(), QpState::err);
   }

@@ -1,4 +1,4 @@
-// Regions and their keys, shared receive queues, and what is left when something goes away.
+// Regions and their keys, shared receive queues, and cleanup.
 
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -189,7 +189,7 @@ TEST(SharedReceiveQueue, ServesManyAndTellsWhenItRunsLow) {
   for (std::uint64_t i = 0; i < 8; ++i) EXPECT_EQ(received[i].wr_id, i);  // taken in order
   move(pairs[0], {}, QpState::err);
   EXPECT_EQ(Connected::events(b), std::vector{AsyncEventType::qp_last_wqe_reached});
-  ASSERT_EQ(pairs[1].post_send({.id = 100, .sges = {}}), 0);  // what is left is the other's
+  ASSERT_EQ(pairs[1].post_send({.id = 100, .sges = {}}), 0);  // the remaining receives go to the other queue pair
   EXPECT_EQ(collect(b, b, 1)[0].wr_id, 8u);
   pairs.clear();
   EXPECT_TRUE(shared.destroy());
@@ -252,7 +252,7 @@ TEST(Processes, AChildOfForkBeginsAnew) {
   Connected c(Road::udp);
   const ::pid_t child = ::fork();
   if (child == 0) {
-    // Of the parent's nothing can be used, and nothing hangs.
+    // Nothing of the parent's is usable, and nothing hangs.
     bool is_well = c.pa.post_send({.id = 1, .sges = {}}) == EIO;
     WorkCompletion none;
     is_well = is_well && c.a.queue.poll({&none, 1}) == -1;
@@ -260,7 +260,7 @@ TEST(Processes, AChildOfForkBeginsAnew) {
     {
       Side fresh(1, Road::udp);
       auto pair = make_pair_at(fresh);
-      is_well = is_well && pair && pair->number() >> 14 != c.pa.number() >> 14;  // an engine of its own
+      is_well = is_well && pair && pair->number() >> 14 != c.pa.number() >> 14;  // the child has an engine of its own
     }
     ::_exit(is_well ? 0 : 1);
   }
@@ -273,7 +273,7 @@ TEST(Processes, AChildOfForkBeginsAnew) {
   EXPECT_EQ(c.one_at_b().status, WcStatus::success);
 }
 
-// The child ends with everything under way: what it posted arrives, and what it took is acknowledged.
+// The child exits with everything in flight: posted messages arrive, and received ones are acknowledged.
 TEST(Processes, WhatIsPostedRightBeforeTheExitArrives) {
   constexpr std::uint64_t kSends = 20;
   std::array<int, 2> up{}, down{};
@@ -351,13 +351,13 @@ TEST(Threads, PostAndPollOnDifferentAndOnTheSameObjects) {
   EXPECT_EQ(sent, kThreads * kEach);
 }
 
-// Of a pair that is destroyed nothing completes any more, and nobody writes to memory that is deregistered.
+// After a queue pair is destroyed, none of its requests completes, and nobody writes to deregistered memory.
 TEST(Threads, DestroyWhatIsBusyWhileOthersPollItsQueue) {
   constexpr std::uint32_t kLength = 20'000;
   constexpr std::uint64_t kRounds = 25, kEach = 16;
   Side a(1, Road::udp), b(2, Road::udp);
   std::atomic<bool> is_over{false};
-  std::atomic<std::uint64_t> first_alive{0};  // the id of the first request that is not of a pair destroyed
+  std::atomic<std::uint64_t> first_alive{0};  // the id of the first request whose queue pair is not destroyed
   std::jthread poller_of_a([&] {
     while (!is_over) {
       const std::uint64_t alive = first_alive.load();

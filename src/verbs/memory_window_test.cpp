@@ -6,13 +6,13 @@ namespace fairlead::verbs {
 namespace {
 
 constexpr std::uint32_t kLength = 200'000;
-constexpr std::size_t kAt = 1'000'000;  // of b's memory, what the window shows
+constexpr std::size_t kAt = 1'000'000;  // where the window lies in b's memory
 constexpr std::uint32_t kBindable = access::local_write | access::mw_bind;
 
 using Way = std::tuple<Road, QpType>;
 class Windows : public ::testing::TestWithParam<Way> {
  protected:
-  /// b binds, and tells; a writes, and invalidates.
+  /// b binds and announces the window; a writes and invalidates it.
   void come_and_go(std::uint32_t key, unsigned salt) {
     const WindowBinding binding{.window = window_.rkey(),
                                 .key = key,

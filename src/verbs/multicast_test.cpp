@@ -1,4 +1,4 @@
-// UD to groups (multicast): who gets what, what is thrown away and counted, what cannot be (docs/queue-pairs.md).
+// UD to multicast groups: who receives what, what is dropped and counted, and what is impossible (docs/queue-pairs.md).
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -17,11 +17,11 @@
 namespace fairlead::verbs {
 namespace {
 
-/// Of this process alone.
+/// A group that only this process uses.
 Gid group_of_test(std::uint8_t last) {
   return {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 239, 82, static_cast<std::uint8_t>(::getpid()), last};
 }
-/// The same, as RoCE v1 writes it.
+/// The same group in the notation of RoCE v1.
 Gid older_form(Gid group) {
   group[0] = 0xFF;
   group[1] = 0x0E;
@@ -53,7 +53,7 @@ class Multicast : public ::testing::Test {
     const Sge to = side.sge(offset, 5000);
     ASSERT_EQ(pair.post_receive({.id = id, .sges = {&to, 1}}), 0);
   }
-  /// By a's queue pair; the completion is good, whatever becomes of it.
+  /// Sends from a's queue pair; the completion succeeds, whatever happens to the message.
   void send(const Gid& group, std::uint32_t size = 100, std::uint32_t key = kQueueKey) {
     auto handle =
         AddressHandle::create(c_.a.domain, {.dgid = group, .hop_limit = 1, .traffic_class = 0x20, .is_global = true});
@@ -173,7 +173,7 @@ TEST_F(Multicast, AGidThatNamesNoGroupReachesNobody) {
   EXPECT_EQ(c_.a.counted("qp.group_sent"), 0U);
 }
 
-/// Anybody who can send to groups, at 127.0.0.9.
+/// Any process that can send to groups, at 127.0.0.9.
 class Stranger {
  public:
   Stranger() {
@@ -197,7 +197,7 @@ class Stranger {
     ASSERT_EQ(::setsockopt(listener_.get(), IPPROTO_IP, IP_ADD_MEMBERSHIP, &member, sizeof member), 0);
     ASSERT_EQ(::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at), 0);
   }
-  /// The next that somebody sends to where it listens.
+  /// Returns the next datagram that arrives where it listens.
   std::string overhear() const {
     std::string bytes(5000, ' ');
     const ssize_t size = ::recv(listener_.get(), bytes.data(), bytes.size(), 0);
@@ -253,7 +253,7 @@ TEST_F(Multicast, LooksAtSoMuchNonsenseOfASourceAndNoMore) {
   const Gid group = group_of_test(6);
   attach(c_.pb, group);
   const Stranger stranger;
-  // A slow machine may begin another second, and a third.
+  // A slow machine may need a second or third second.
   constexpr std::uint64_t kWrongMost = 64;
   constexpr std::uint64_t kMany = kWrongMost * 20;
   for (std::uint64_t i = 0; i < kMany && c_.counted_at_b("qp.dropped_group_source") == 0; ++i) {
@@ -272,7 +272,7 @@ TEST(SealedMulticast, IsRefusedWhereNothingUnsealedIsExchanged) {
   ASSERT_NE(::mkdtemp(folder.data()), nullptr);
   const std::string path = folder + "/psk";
   ASSERT_TRUE(base::create_secret_file(path, "psk " + std::string(64, 'a') + "\n"));
-  // Where our own address is in the range, the group's need not be.
+  // A group need not be in the range, even if our own address is.
   for (const char* required : {"0.0.0.0/0", "127.0.0.0/8"}) {
     Side side(7, Road::udp);
     auto context = *Context::open({.name = "sealed",

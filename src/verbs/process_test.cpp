@@ -1,4 +1,4 @@
-// A program that we are part of forks, and blocks signals, without asking us (memory_test.cpp: what it may do itself).
+// The program that loads the library may fork and block signals at any time (memory_test.cpp: what the child may do).
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 namespace fairlead::verbs {
 namespace {
 
-// With a thread that calls back, beside the engine's.
+// With a thread for callbacks, besides the engine's.
 struct Program {
   Program()
       : side(1, Road::shm),

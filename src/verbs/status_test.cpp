@@ -1,4 +1,4 @@
-// Each completion status, what happens at both sides with it, and what becomes of the queue pairs.
+// Each completion status, its effects on both sides, and the resulting states of the queue pairs.
 
 #include <algorithm>
 #include <array>
@@ -18,15 +18,15 @@ struct Row {
   Cause cause;
   Operation operation = Operation::send;
   PairOptions options{};
-  // What is wrong with it:
+  // The deviations that cause the error:
   std::uint32_t length = 100;
-  std::uint32_t lkey_change = 0, rkey_change = 0;  // to the key
+  std::uint32_t lkey_change = 0, rkey_change = 0;  // added to the key
   std::uint64_t remote_offset = 64;
-  std::uint32_t receive_length = 1000;  // 0: none is posted
+  std::uint32_t receive_length = 1000;  // 0: no receive is posted
   std::uint32_t receive_key_change = 0;
   QpState state_of_b = QpState::rts;
-  // And at the peer:
-  WcStatus receive_status = WcStatus::success;  // success: nothing is expected but a flush
+  // The expected result at the peer:
+  WcStatus receive_status = WcStatus::success;  // success: nothing is expected except a flush
   QpState b_after = QpState::rts;
   int event = -1;  // at the peer
   bool is_remote_done = false;
@@ -200,7 +200,8 @@ TEST_P(Statuses, HasItsEffectsOnBothSides) {
       ASSERT_EQ(c.pb.post_receive({.id = id, .sges = {&to, 1}}), 0);
     }
   }
-  // One before it that does well (where the peer is there), and one after it that is flushed though it is unsignaled.
+  // A preceding request that succeeds (if the peer exists), and a following one that is flushed, although it is
+  // unsignaled.
   Sge from = c.a.sge(0, row.length);
   from.lkey += row.lkey_change;
   const bool has_predecessor = row.options.rights == Side::kAllRights && row.state_of_b == QpState::rts;
@@ -271,7 +272,7 @@ TEST_P(Statuses, HasItsEffectsOnBothSides) {
     std::memcpy(&word, c.b.memory.data() + 64, 8);
     EXPECT_EQ(word, row.is_remote_done ? 1u : 0u);
   }
-  // Posted behind an error it flushes behind the others: that is how programs drain a queue.
+  // A request posted after the error is flushed after the others: programs drain a queue this way.
   ASSERT_EQ(c.pa.post_send({.id = 4, .sges = {}, .opcode = SendOpcode::send}), 0);
   const WorkCompletion marker = c.one_at_a();
   EXPECT_EQ(marker.wr_id, 4u);
@@ -295,7 +296,7 @@ TEST_P(StatusesOfPeers, ADestroyedQueuePairIsNoLongerThere) {
   EXPECT_EQ(static_cast<Cause>(failed.vendor_err), Cause::no_such_queue_pair);
 }
 
-// What the closing thread empties, the others never look at (the thread sanitizer sees it if they do).
+// The closing thread releases members that the other threads must not read (ThreadSanitizer detects it if they do).
 TEST(QueuePairs, AreDestroyedByOneOfSeveralThreads) {
   Side side(1, Road::self);
   for (int i = 0; i < 20; ++i) {
@@ -385,7 +386,7 @@ TEST(StatusesOfStrangers, WhoGoesAwayWithRequestsUnansweredIsTold) {
     QueuePair pb = std::move(*make_pair_at(*b));
     move_up(pa, attributes_for(options, b->device, pb.number(), 1, 1), QpState::rts);
     move_up(pb, attributes_for(options, a.device, pa.number(), 1, 1), QpState::rts);
-    ASSERT_EQ(pa.post_send({.id = 1, .sges = {}}), 0);  // nobody receives: it is asked to wait
+    ASSERT_EQ(pa.post_send({.id = 1, .sges = {}}), 0);  // no receive is posted: the receiver sends RNR NAKs
   }
   b.reset();
   const auto done = collect(a, a, 1);

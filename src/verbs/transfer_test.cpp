@@ -47,7 +47,7 @@ TEST_P(Transfer, SendsArriveInOrderWithTheirSizes) {
   }
 }
 
-// As ib_write_lat does it: both look at their memory alone, and what completes at once is not polled for.
+// As in ib_write_lat: both sides only poll memory, and do not poll for completions.
 TEST_P(Transfer, UnreliableWritesLeaveThoughNobodyPolls) {
   Connected c(GetParam(), {.type = QpType::uc});
   const auto turn = [](Side& from, QueuePair& pair, Side& to, std::byte value) {
@@ -62,7 +62,7 @@ TEST_P(Transfer, UnreliableWritesLeaveThoughNobodyPolls) {
                               .remote_addr = to.remote(1)}),
               0);
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-    // A mapped_peer writes it without the lock that meet_engine() takes.
+    // A peer with mapped memory writes without the lock that meet_engine() takes.
     const auto seen = [&] { return std::atomic_ref(to.memory[1]).load(std::memory_order_acquire); };
     for (to.meet_engine(); seen() != value && std::chrono::steady_clock::now() < end; to.meet_engine()) {
       std::this_thread::yield();
@@ -108,7 +108,7 @@ TEST_P(Transfer, WritesAndReadsReachTheOtherSidesMemory) {
     EXPECT_EQ(std::memcmp(c.a.memory.data(), c.b.memory.data() + 5, size), 0);
     EXPECT_EQ(std::memcmp(c.a.memory.data(), c.a.memory.data() + 2'000'000, size), 0);
   }
-  // Neither leaves a trace at the peer.
+  // Neither has an effect at the peer.
   WorkCompletion none;
   EXPECT_EQ(c.b.queue.poll({&none, 1}), 0);
 }
@@ -214,7 +214,7 @@ TEST_P(Transfer, AtomicWritesStoreEightBytesInTheirPlace) {
   request.sges = {&whole, 1};
   request.remote_addr += 4;
   EXPECT_EQ(c.pa.post_send(request), EINVAL) << "not divisible by eight";
-  // An address that is, of memory that is not.
+  // A valid address in invalid memory.
   auto shifted = *MemoryRegion::add(
       c.b.domain,
       {.address = c.b.memory.data() + 1004, .length = 64, .access = Side::kAllRights, .iova = std::uint64_t{4096}});

@@ -20,7 +20,7 @@ constexpr std::uint32_t kRcRunning = cur_state | alt_path | access_flags | min_r
 constexpr std::uint32_t kUcRunning = cur_state | alt_path | access_flags | path_mig_state;
 constexpr std::uint32_t kUdRunning = cur_state | qkey;
 
-// Written down from the specification, apart from the table of the product.
+// Derived from the specification, independently of the product's table.
 std::vector<Want> wants(QpType type) {
   using enum QpState;
   std::vector<Want> all;
@@ -176,7 +176,7 @@ TEST_P(Transitions, RefuseValuesOutOfRangeAndChangeNothing) {
     EXPECT_EQ(refused.error().system_errno, EINVAL);
     EXPECT_EQ(pair_.state(), QpState::init);
   };
-  expect_refused([](QpAttributes& a) { a.av.is_global = false; });  // RoCE demands a GRH
+  expect_refused([](QpAttributes& a) { a.av.is_global = false; });  // RoCE requires a GRH
   expect_refused([](QpAttributes& a) { a.av.sgid_index = 1; });
   expect_refused([](QpAttributes& a) { a.av.port_num = 2; });
   expect_refused([](QpAttributes& a) { a.path_mtu = static_cast<Mtu>(6); });
@@ -206,7 +206,7 @@ TEST_P(Transitions, PostingFollowsTheState) {
     const int receive = pair_.post_receive({.id = 2, .sges = {&to, 1}});
     EXPECT_EQ(receive, at == reset ? EINVAL : 0) << int(at);
   }
-  // Both were flushed in ERR; what the resets before threw away left no completions.
+  // Both were flushed in ERR; requests dropped by the resets before left no completions.
   std::array<WorkCompletion, 8> some;
   int flushed = 0;
   for (int i = 0; i < 100; ++i) {
@@ -251,7 +251,7 @@ TEST_P(SendQueueDrained, IsToldWhenWhatWasBegunHasEnded) {
   attributes.en_sqd_async_notify = true;
   ASSERT_TRUE(c.pa.modify(attributes, state | en_sqd_async_notify));
   EXPECT_TRUE(c.pa.query().is_sq_draining);
-  // Asked to come again for lack of a receive, it has begun all the same.
+  // It was told to retry for lack of a receive, but it has begun.
   ASSERT_TRUE(c.wait_until_counted_at_b("qp.receiver_not_ready", before));
   EXPECT_TRUE(Connected::events(c.a).empty());
   ASSERT_EQ(c.pa.post_send({.id = 2, .sges = {}, .flags = send_flags::signaled}), 0);  // waits

@@ -1,4 +1,4 @@
-// XRC: an initiator names a shared receive queue with each request; the target hands it on.
+// XRC: an initiator names a shared receive queue with each request, and the target passes it on.
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint32_t kSize = 200;
 
-/// An initiator at a, a target at b, and two shared receive queues behind it with completions and memory of their own.
+/// An initiator at a, a target at b, and two shared receive queues behind it, each with its own completions and memory.
 class Xrc : public ::testing::TestWithParam<Road> {
  protected:
   Xrc() { connect(); }
@@ -183,7 +183,7 @@ TEST_P(Xrc, EventsOfAQueueThatIsGoneAreNotTold) {
   EXPECT_TRUE(std::ranges::find(told, AsyncEventType::srq_limit_reached) == told.end());
 }
 
-// What is not XRC at one end.
+// One end is not XRC.
 TEST_P(Xrc, EndsOfOtherKindsDoNotFit) {
   auto reliable = *make_pair_at(a_, QpType::rc, {.max_send_wr = 4});
   const PairOptions options;
@@ -221,7 +221,7 @@ TEST_P(Xrc, ATargetEndsWithItsLastHandle) {
   EXPECT_FALSE(QueuePair::open_target(xrc_, number));
 }
 
-/// Whether somebody in this process has that file open.
+/// Returns whether this process has that file open.
 bool is_open(const struct stat& file) {
   return std::ranges::any_of(std::filesystem::directory_iterator("/proc/self/fd"), [&](const auto& entry) {
     struct stat each{};
