@@ -1,6 +1,6 @@
 #pragma once
-// Rare branches that only the simulator switches on, so that events of once a month in the field happen in each run
-// there (FoundationDB calls it buggify). Correct code stays correct whichever way a branch goes.
+// Rare branches that only the simulator switches on (FoundationDB calls it buggify). So events of once a month in the
+// field happen in each run there. Correct code stays correct whichever way a branch goes.
 //
 //   const std::size_t taken_max = base::rare("engine: takes one arrival") ? 1 : kArrivalsInPass;
 //

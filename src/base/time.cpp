@@ -25,7 +25,7 @@ std::int64_t kernel_now() noexcept {
 #if defined(__x86_64__)
 
 // The kernel's clock costs 22 ns, the processor's counter 9, and a short message needs several readings. Where the
-// kernel itself trusts the counter, each thread extrapolates from its last kernel reading by the counter's rate, and
+// kernel itself trusts the counter, each thread extrapolates from its last kernel reading by the counter's rate. It
 // reads the kernel's clock every millisecond. So the error is at most the rate's change in a millisecond.
 bool is_counter_trusted() noexcept {
   const int file = ::open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);

@@ -9,7 +9,7 @@
 namespace fairlead::link {
 namespace {
 
-// bits that a header reports on: the cumulative ACK's successor and the 64 bits of the bitmap
+// Sequences that a header reports on: the next one expected, and the 64 of the bitmap.
 constexpr std::int32_t kHeaderReach = 65;
 
 std::uint32_t word_count(const wire::Frame& frame) {

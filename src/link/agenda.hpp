@@ -1,6 +1,6 @@
 #pragma once
-// The link's work lists. They tell which peers are owed a control segment, which segments have to be resent, which
-// peers have data to send, whose ACK is due, and each peer's timer.
+// The link's work lists. They hold the peers that are owed a control segment, segments to be resent, peers with data to
+// send, peers whose ACK is due, and each peer's timer.
 
 #include <cstdint>
 

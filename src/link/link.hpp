@@ -206,9 +206,9 @@ class Link {
   /// Visits at most `most` peers, in no order. `visit` must not call the link.
   void for_each_peer(std::size_t most, const std::function<void(const PeerFacts&)>& visit) const;
 
-  /// Queues a message. Returns ok, again (a limit is reached, nothing was taken), too_big, stale (handle), or invalid
-  /// (too many pieces, fewer than `size` bytes in them, or a long message without an outcome). An outcome follows ok.
-  /// `reference`: for cancel().
+  /// Queues a message. Returns ok, again (a limit is reached, nothing was taken), too_big, stale (handle), or invalid.
+  /// Invalid are too many pieces, fewer than `size` bytes in them, and a long message without an outcome. An outcome
+  /// follows ok. `reference`: for cancel().
   Status submit(PeerHandle peer, const Outgoing& message, base::Instant now, Reference* reference = nullptr);
   /// Takes a message back; O(1). When it returns, nothing refers to the caller's memory any more. True: the message
   /// ends with outcome `canceled`. Either nothing of it was sent, or it is a long message that is not acknowledged in

@@ -101,7 +101,7 @@ struct Peer {
   seal::Refused refused_here = seal::Refused::none;  // why this side cannot greet the peer
   bool is_asked_to_seal = false;                     // the peer demands a sealed hello, by its own unproven word
   bool is_other_key_due = false;                     // the next hello tries another key: the peer has changed its own
-  std::uint8_t key_attempt = 0;                      // index into the peer's public keys
+  std::uint8_t key_attempt = 0;                      // which of the peer's public keys is tried
 
   // Waiting to be sent: segments of short messages by channel, long messages, and long messages that are fully cut.
   std::array<SegmentList, kChannels> queued;

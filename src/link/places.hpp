@@ -4,8 +4,8 @@
 //
 //   long unused    (forget_after): forgotten when others come, a few at a time; nobody is woken for it
 //   table full     The host with most peers gives way: first its peers that were unused for give_up_after.
-//                  A host with more than an eighth of the table, and more than twice as many as the newcomer's host,
-//                  cannot keep its places by using them, unless for messages of ours.
+//                  If none is unused, a host gives way that holds more than an eighth of the table, and more than
+//                  twice as many places as the newcomer's host. Only messages of ours keep its peers.
 //   half open      Hellos with a cookie are bounded. The host with most of them gives way, its oldest first.
 //
 // A peer is forgotten when the engine fetches the notice (next_notice), not before. Until then its handle is valid, and

@@ -1,8 +1,8 @@
 #pragma once
 // Delays, from what was measured of a peer. Repair without an ACK: a tail probe repeats the newest segment after 2
-// round trips (more if they vary much) plus the peer's ACK delay, since its ACK shows everything that is missing. Then,
-// at timeouts that double, only the oldest and the newest segments are repeated: the others may have arrived, and the
-// ACK will tell.
+// round trips (more if they vary much) plus the peer's ACK delay. Its ACK shows everything that is missing. Then, at
+// timeouts that double, only the oldest and the newest segments are repeated: the others may have arrived, and the ACK
+// will tell.
 
 #include <algorithm>
 #include <cstdint>

@@ -28,7 +28,7 @@ struct StatsView {
 };
 
 /// Reads a file that may be such a page. Errors: invalid (it is none), not_supported (another layout), again (its owner
-/// is writing). It is read once, and while its owner writes again until `until`.
+/// is writing). While the owner writes it retries until `until`.
 Result<StatsView> read_stats(int file, base::Instant until);
 /// Returns the owner's process number, by its own statement. It never changes, so it is read once.
 Result<std::uint32_t> read_stats_pid(int file);

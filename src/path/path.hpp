@@ -36,8 +36,8 @@ struct Arrival {
   std::uint32_t datagram_size = 0;
 };
 
-/// A send error. The peer's port is closed (ECONNREFUSED, by ICMP), or the kernel has no route (EHOSTUNREACH,
-/// ENETUNREACH, ...), or this host's firewall drops it (EPERM), or the datagram was too long (EMSGSIZE). After EMSGSIZE
+/// A send error. ECONNREFUSED: the peer's port is closed (by ICMP). EHOSTUNREACH, ENETUNREACH, ...: the kernel has no
+/// route. EPERM: this host's firewall drops the datagram. EMSGSIZE: the datagram was too long. After EMSGSIZE
 /// datagram_size_max() tells the current limit. A `size_hint` comes from an ICMP "too big" message of unknown origin;
 /// longer datagrams might still pass.
 struct Unreachable {

@@ -7,7 +7,7 @@
 // just after its connect, some 10 us. In that time only a program of the same user that itself asks for SO_REUSEPORT
 // could join; our main sockets never ask. (SO_REUSEADDR would let anybody in.) Between bind and connect the new socket
 // is open to all peers. A filter of one instruction, attached before the main socket was bound, directs every datagram
-// to the main socket, so none ever waits in the wrong queue.
+// to the main socket. So none ever waits in the wrong queue.
 //
 // Polling. A run begins with the socket that had something last (the favourite). If it is idle and there are others,
 // one epoll_wait() asks all of them at once (106 ns; an idle recv() takes 200), whatever the number of hot peers. In
@@ -16,8 +16,9 @@
 // times although another socket has something. The descriptor stays readable, so no sleeper misses it.
 //
 // Watching costs. For a socket in an epoll set the kernel wakes the set for each datagram received, and for each one
-// sent that has left (0.1 us each, and a train has 44). While a thread polls steadily and none sleeps, the sockets are
-// out of the set (set_watched). That is done only while polling each socket is cheap: with at most one hot peer.
+// sent that has left. That costs 0.1 us each, and a train has 44. While a thread polls steadily and none sleeps, the
+// sockets are out of the set (set_watched). That is done only while polling each socket is cheap: with at most one hot
+// peer.
 
 #include <array>
 #include <cstddef>

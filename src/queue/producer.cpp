@@ -81,7 +81,7 @@ Result<Producer> Producer::resume(SegmentSource& source, const Position& positio
   return producer;
 }
 
-// Reads the grant before the epoch. A grant that needs a changed ring is stored after the ring's epoch, so a reader
+// Reads the grant before the epoch. A grant that needs a changed ring is stored after the ring's epoch. So a reader
 // that sees the grant sees the epoch, and then the ring.
 bool Producer::look() noexcept {
   if (element_ == nullptr) return refuse();

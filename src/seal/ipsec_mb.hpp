@@ -8,8 +8,8 @@
 
 namespace fairlead::seal {
 
-/// Returns false if the library is not installed, has another version than at compile time (its table may differ then),
-/// failed its self-test, or if the processor lacks AES instructions or is not x86-64. Thread-safe.
+/// Returns false if the library is not installed, failed its self-test, or has another version than at compile time
+/// (its table may differ then). Also if the processor lacks AES instructions or is not x86-64. Thread-safe.
 bool has_ipsec_mb();
 
 /// Requires has_ipsec_mb().
