@@ -201,12 +201,13 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", FAIRLEAD_VERSION);
   app.add_option("--socket", settings.socket, "the socket file that applications connect to")->capture_default_str();
   app.add_option("--engine", settings.engines,
-                 "an address that applications may ask for, with or without a port; none given: every local one");
+                 "an address that applications may use, with or without a port; default: every local address");
   app.add_option("--allow-user", settings.users,
-                 "who may attach besides root and the user it runs as, without a quota: a name, a number, or all");
-  app.add_option("--rule", settings.rules,
-                 "who may attach, with which quota, as \"user=alice portals=30-39 ports=4 operations=1000 rate=10M\"; "
-                 "the first that is of somebody applies")
+                 "a user who may attach without a quota, besides root and the daemon's user: a name, a number, or all");
+  app.add_option(
+         "--rule", settings.rules,
+         "a user who may attach with a quota, as \"user=alice portals=30-39 ports=4 operations=1000 rate=10M\"; "
+         "the first rule that matches a user applies")
       ->allow_extra_args(false);
   app.add_option("--applications", settings.service.applications_max, "processes that may be attached at once")
       ->check(CLI::Range(1, 1 << 20))
@@ -217,14 +218,14 @@ int main(int argc, char** argv) {
   app.add_option("--engines-max", settings.service.engines_max, "engines, each with a UDP port of its own")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
-  app.add_flag("--check", settings.is_check, "say whether the settings are good, and do nothing")->configurable(false);
+  app.add_flag("--check", settings.is_check, "check the settings, and exit")->configurable(false);
   app.add_flag("--replace", settings.is_replace,
-               "have the fairleadd that listens at --socket replaced by the program that lies where it lay; nobody "
-               "notices, and if that cannot be it goes on")
+               "replace the fairleadd that listens at --socket by the program now at its path; applications are not "
+               "interrupted, and if the replacement fails, the old one continues")
       ->configurable(false);
   app.add_option(daemon::Successor::kResume, settings.resumed)->group("")->configurable(false);
   app.add_option(daemon::Successor::kRehearse, settings.rehearsed)->group("")->configurable(false);
-  app.footer("What its engines do is set as anywhere: see `fairlead options`.");
+  app.footer("The settings of its engines are those of every program: see `fairlead options`.");
   CLI11_PARSE(app, argc, argv);
   try {
     if (base::environment("FAIRLEAD_LOG") == nullptr) (void)set_log_levels("info");

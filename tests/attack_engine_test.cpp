@@ -38,7 +38,7 @@ TEST_F(AttackedEngine, AnswersOthersThoughOneAsksForMuchAndTakesNothing) {
   EXPECT_FALSE(stranger_.settle()) << "it was put out";
   EXPECT_TRUE(stranger_.is_closed());
   EXPECT_EQ(victim_.counter("engine.expelled.takes_no_answers"), 1u);
-  EXPECT_THAT(victim_.core->describe_peer(stranger_.address()), testing::HasSubstr("took answers to"));
+  EXPECT_THAT(victim_.core->describe_peer(stranger_.address()), testing::HasSubstr("did not acknowledge the answers"));
   expect_a_transfer_ends_well(true);
   expect_a_transfer_ends_well(false);
 }

@@ -253,7 +253,7 @@ TEST_F(SealedWire, BothSidesSayWhyAnotherSecretIsRefused) {
   keys_.write("psk", psk_line('a'));
   keys_.write("other", psk_line('b'));
   const Words words = refuse(psk("psk"), psk("other"), "wrong_secret");
-  EXPECT_THAT(words.of_refused, HasSubstr("refused to talk with us"));
+  EXPECT_THAT(words.of_refused, HasSubstr("refused this engine"));
   EXPECT_THAT(words.of_refused, HasSubstr("another pre-shared key: give both ends the same file"));
   EXPECT_THAT(words.of_refuser, HasSubstr("was refused: it has another pre-shared key"));
 }
@@ -271,21 +271,21 @@ TEST_F(SealedWire, BothSidesSayWhyAGreetingForAnotherKeyIsRefused) {
   keys_.write("one_knows", make_key("third"));
   const Words words = refuse(first, second, "wrong_key");
   EXPECT_THAT(words.of_refused, HasSubstr("its public key is not the one that our known peers have for it"));
-  EXPECT_THAT(words.of_refuser, HasSubstr("it greeted another public key than ours"));
+  EXPECT_THAT(words.of_refuser, HasSubstr("its hello was for another public key than ours"));
 }
 
 TEST_F(SealedWire, BothSidesSayWhyNothingUnsealedIsTaken) {
   keys_.write("psk", psk_line('a'));
   const Words words = refuse({}, psk("psk"), "not_sealed");
-  EXPECT_THAT(words.of_refused, HasSubstr("takes nothing unsealed: set FAIRLEAD_SEAL here"));
-  EXPECT_THAT(words.of_refuser, HasSubstr("it does not seal, and has to (FAIRLEAD_SEAL_REQUIRE)"));
+  EXPECT_THAT(words.of_refused, HasSubstr("accepts only sealed traffic: set FAIRLEAD_SEAL here"));
+  EXPECT_THAT(words.of_refuser, HasSubstr("it does not seal, but must (FAIRLEAD_SEAL_REQUIRE)"));
 }
 
 TEST_F(SealedWire, BothSidesSayWhyWhoCannotSealRefuses) {
   keys_.write("psk", psk_line('a'));
   const Words words = refuse(psk("psk"), {}, "cannot_seal");
   EXPECT_THAT(words.of_refused, HasSubstr("it cannot seal: set FAIRLEAD_SEAL there"));
-  EXPECT_THAT(words.of_refuser, HasSubstr("there is no key here: set FAIRLEAD_SEAL here"));
+  EXPECT_THAT(words.of_refuser, HasSubstr("this engine has no key: set FAIRLEAD_SEAL here"));
 }
 
 TEST_F(SealedWire, WhoHasNoKeyOfAPeerSaysSo) {

@@ -42,7 +42,8 @@ Result<> complete_addresses(BulkpingClientOptions& options) {
   if (!server) return std::unexpected(std::move(server.error()));
   if (server->find('*') != server->npos) {
     return std::unexpected(
-        Error{Status::invalid, 0, fmt::format("server {}: `*` names nobody: say the server's pid and tmid", *server)});
+        Error{Status::invalid, 0,
+              fmt::format("server {}: `*` is not allowed here: give the server's pid and tmid", *server)});
   }
   options.server = std::move(*server);
   if (options.address.empty()) {
@@ -92,7 +93,7 @@ Result<> check_somebody_else(std::string_view own, std::string_view server) {
   const auto pid = [](std::string_view engine) { return engine.substr(engine.rfind(':')); };
   if (!is_same_host || *is_same_host != 0 || pid(engine_part(own)) != pid(engine_part(server))) return {};
   return std::unexpected(Error{Status::refused, 0,
-                               fmt::format("nobody listens at {} (this client has just got that address itself): start "
+                               fmt::format("nobody listens at {} (this client just took that address itself): start "
                                            "`fairlead bulkping server` first, or check --server",
                                            server)});
 }

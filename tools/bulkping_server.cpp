@@ -241,7 +241,7 @@ void BulkpingServer::tell(std::string line) {
   ++lines_told_;
   fmt::print(stderr, "fairlead: {}{}\n", line,
              lines_told_ == kLinesToldMax && !options_.is_verbose
-                 ? "; further ones are only counted (--verbose tells all)"
+                 ? "; further ones are only counted (--verbose prints all)"
                  : "");
 }
 

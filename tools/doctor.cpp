@@ -65,7 +65,7 @@ int run_doctor(const DoctorOptions& options) {
 void add_doctor(CLI::App& app, int& exit_code) {
   const auto options = std::make_shared<DoctorOptions>();
   CLI::App* doctor = app.add_subcommand("doctor",
-                                        "check what works on this host and with a peer, each line with its remedy: "
+                                        "check this host and the path to a peer, with a remedy for each problem: "
                                         "exit code 1 if something does not work");
   doctor->add_option("PEER", options->peer, "a host where a program uses Fairlead: HOST, HOST@udp:PORT (20480)");
   add_count(*doctor, "--probes", options->probes, 1U, 100'000U, "how many times the peer is asked");

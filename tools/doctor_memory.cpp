@@ -54,7 +54,7 @@ void try_cross_memory(Findings& findings) {
   const auto scope = line_of("/proc/sys/kernel/yama/ptrace_scope");
   findings.push_back({Verdict::note, "memory",
                       fmt::format("processes may not copy from each other's memory ({}; kernel.yama.ptrace_scope {}): "
-                                  "what lies outside the shared arena goes through rings",
+                                  "memory outside the shared arena is copied through rings",
                                   std::strerror(WEXITSTATUS(ended)), scope.value_or("is not there")),
                       "sysctl -w kernel.yama.ptrace_scope=0; in a container allow process_vm_readv"});
 }

@@ -35,25 +35,27 @@ constexpr std::array<Explanation, 21> kExplanations{{
     {"too_late", "the deadline had already passed when the buffer was added, so nothing was sent: set a later one"},
     {"too_big",
      "the data is longer than the buffer that the descriptor names: send less, or let the peer expose a larger buffer"},
-    {"message_size", "the message is longer than a message may be: use a bulk transfer, or cut it"},
-    {"no_buffer", "the receiver had no receive buffer posted, so the message was dropped there: post more, or sooner"},
+    {"message_size", "the message is longer than the largest message: use a bulk transfer, or split it"},
+    {"no_buffer",
+     "the receiver had no receive buffer posted, so the message was dropped there: post more buffers, or post them "
+     "sooner"},
     {"not_permitted",
      "a descriptor of the wrong kind: an active receive reads from a passive send buffer, an active send writes to a "
      "passive receive buffer"},
     {"stale",
-     "the descriptor belongs to a buffer that is done or to an earlier life of the peer: ask the peer for a new one"},
+     "the descriptor belongs to a completed buffer or to an earlier process of the peer: ask the peer for a new one"},
     {"invalid", "an argument is malformed; the message that came with it names the argument"},
     {"bad_state",
-     "the object is not in a state that allows this: a transfer machine has to be started, a buffer registered and not "
+     "the object is not in a state that allows this: a transfer machine must be started, a buffer registered and not "
      "queued"},
-    {"unreachable", "the peer was never heard: check its address, that it runs, and that UDP passes between the hosts"},
+    {"unreachable",
+     "the peer has never answered: is it running, is its address right, and does UDP pass between the hosts?"},
     {"silent",
-     "the peer was heard before, but acknowledged nothing for the give-up time: is it still running, is the network "
-     "up? "
+     "the peer answered before, but acknowledged nothing for the give-up time: is it still running, is the network up? "
      "FAIRLEAD_GIVE_UP_AFTER sets the time"},
     {"restarted",
-     "the peer's process is a new one, and what was pending to the old one is lost: exchange descriptors again"},
-    {"refused", "nobody listens at the peer's port: start the peer, or correct the address"},
+     "the peer's process is a new one, and operations pending to the old one are lost: exchange descriptors again"},
+    {"refused", "no process listens at the peer's port: start the peer, or correct the address"},
     {"no_memory", "a bounded pool is exhausted: wait for operations to end, or raise its bound (`fairlead options`)"},
     {"in_use", "the address is taken by another transfer machine or process: choose another one, or `*`"},
     {"not_available", "no address is free, or the address is not one of this host: `ip address` lists those that are"},

@@ -94,8 +94,7 @@ Result<std::string> options_text(bool is_json) {
 
 void add_explain(CLI::App& app, int& exit_code) {
   const auto words = std::make_shared<std::vector<std::string>>();
-  CLI::App* explain_app =
-      app.add_subcommand("explain", "tell what a status, a number, a counter or a buffer descriptor means");
+  CLI::App* explain_app = app.add_subcommand("explain", "explain a status, a number, a counter or a buffer descriptor");
   explain_app->add_option(
       "WORD", *words,
       "a status (silent), an errno (ETIMEDOUT, -110), a completion status (12, retry_exc_err), a vendor_err (0x2), a "
@@ -113,9 +112,10 @@ void add_options(CLI::App& app, int& exit_code) {
   const auto is_json = std::make_shared<bool>(false);
   CLI::App* const options = app.add_subcommand(
       "options",
-      "list the settings, and what sets them: --set NAME=VALUE, the environment (FAIRLEAD_GIVE_UP_AFTER=10s), a file");
-  options->add_flag("--json", *is_json,
-                    "for programs; `set` is the value of the environment or the file, `from` tells which of them");
+      "list the settings and their sources: --set NAME=VALUE, the environment (FAIRLEAD_GIVE_UP_AFTER=10s), a file");
+  options->add_flag(
+      "--json", *is_json,
+      "print JSON for programs; `set` is the value of the environment or the file, `from` says which of them");
   options->callback([is_json, &exit_code] { exit_code = print(options_text(*is_json)); });
 }
 

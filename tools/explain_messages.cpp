@@ -18,12 +18,12 @@ static_assert(std::size(kRefusals) == std::to_underlying(am::Refusal::left));
 // In the order of MachineState.
 constexpr std::string_view kMachineStates[] = {
     "the machine was closed",
-    "it was constructed, and not started yet",
-    "its start goes on",
+    "it was created, and not started yet",
+    "it is starting",
     "it sends and receives",
-    "its stop goes on: what is queued ends first",
-    "it has stopped, and may be closed",
-    "it could not start: the event has the cause; it may only be closed",
+    "it is stopping: queued operations end first",
+    "it has stopped, and the program may close it",
+    "it could not start: the event gives the cause; the program can only close it",
 };
 static_assert(std::size(kMachineStates) == std::to_underlying(net::MachineState::failed) + 1);
 
@@ -31,8 +31,8 @@ static_assert(std::size(kMachineStates) == std::to_underlying(net::MachineState:
 constexpr Word kErrors[] = {
     {"code of AM-2", 0, "AM_OK", "it worked"},
     {"code of AM-2", 1, "AM_ERR_NOT_INIT", "AM_Init has not been called, or AM_Terminate has"},
-    {"code of AM-2", 2, "AM_ERR_BAD_ARG", "an argument is not valid: set AMX_VerboseErrors, and the line names it"},
-    {"code of AM-2", 3, "AM_ERR_RESOURCE", "there is no memory, port or descriptor for it"},
+    {"code of AM-2", 2, "AM_ERR_BAD_ARG", "an argument is invalid: set AMX_VerboseErrors to see a line that names it"},
+    {"code of AM-2", 3, "AM_ERR_RESOURCE", "no memory, port or descriptor is free"},
     {"code of AM-2", 4, "AM_ERR_NOT_SENT", "the message was not sent"},
     {"code of AM-2", 5, "AM_ERR_IN_USE", "it is in use, or full just now: poll, then try again"},
 };

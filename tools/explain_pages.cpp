@@ -47,9 +47,9 @@ std::string tables_of(std::span<const Word> words) {
 std::string words_page() {
   std::string text =
       "# Words and numbers\n\n"
-      "This page tells what statuses, numbers and states mean; `fairlead explain WORD` tells one of them. It is made\n"
+      "This page explains statuses, numbers and states; `fairlead explain WORD` explains one of them. It is generated\n"
       "from the tables in the sources; `tools_test --gtest_filter=Explain.*` compares it. Counters and settings have\n"
-      "pages of their own: [counters.md](counters.md), [settings.md](settings.md).\n\n"
+      "separate pages: [counters.md](counters.md), [settings.md](settings.md).\n\n"
       "## Statuses\n\nCalls return them, and events of buffers carry them.\n\n";
   text += heading({"status", "errno", "meaning"});
   for (const StatusWord& word : status_words())
@@ -64,14 +64,14 @@ std::string words_page() {
 std::string settings_page() {
   std::string text =
       "# Settings\n\n"
-      "Each setting can be made in four ways:\n\n"
+      "You can make each setting in four ways:\n\n"
       "- in a program, by name (`DomainSettings`, `ContextOptions`);\n"
       "- on the command line of `fairlead`, by `--set NAME=VALUE`;\n"
       "- by a variable of the environment;\n"
       "- in a file.\n\n"
-      "The program wins over the environment, and the environment over the file. `fairlead options` prints the\n"
-      "settings with their present values, and tells where each value comes from. A program with rights that its\n"
-      "caller does not have (set-user-id) reads no variable and no file. This page is made from the table in the\n"
+      "The program overrides the environment, and the environment overrides the file. `fairlead options` prints the\n"
+      "settings with their current values, and the source of each value. A program with rights that its\n"
+      "caller does not have (set-user-id) reads no variable and no file. This page is generated from the table in the\n"
       "sources; `tools_test --gtest_filter=Explain.*` compares it.\n\n"
       "## A file\n\n"
       "`FAIRLEAD_CONFIG` names a file in [TOML](https://toml.io) with the names below, and `device`, `devices`, "
@@ -79,8 +79,10 @@ std::string settings_page() {
       "and `personality` for the variables of devices:\n\n"
       "```toml\n# for all programs of this job\ngive_up_after = \"10s\"\nwindow_segments = 2048\npath = \"udp\"\n"
       "log = \"info,link=debug\"\n```\n\n"
-      "The file has no tables. An unknown name, or a value that the setting does not take, is an error with file and\n"
-      "line, and no engine starts. The file must be a plain one of up to 1 MiB, of this user or of root. Nobody else\n"
+      "The file has no tables. An unknown name, or a value that the setting does not accept, is an error with file "
+      "and\n"
+      "line, and no engine starts. The file must be a regular file of up to 1 MiB, owned by this user or root. No "
+      "other user\n"
       "may be able to write to it or to replace it. Name it without symbolic links (in Kubernetes mount it with\n"
       "`subPath`).\n\n"
       "## Numbers\n\n";

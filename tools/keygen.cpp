@@ -49,8 +49,8 @@ void add_keygen(CLI::App& app, int& exit_code) {
       "keygen", "make the key file of FAIRLEAD_SEAL, and print the line for the known_peers files of others");
   keygen->add_option("FILE", options->file, "the key file, which only its owner may read")->required();
   auto* psk =
-      keygen->add_flag("--psk", options->is_psk, "a secret for both ends instead of a pair of keys; copy the file");
-  auto* add = keygen->add_flag("--add", options->is_added, "a further key behind those of an existing file");
+      keygen->add_flag("--psk", options->is_psk, "make a secret for both ends instead of a key pair; copy the file");
+  auto* add = keygen->add_flag("--add", options->is_added, "add a key behind those of an existing file");
   keygen->add_flag("--public", options->is_public, "make no key: print the lines of an existing file")
       ->excludes(psk)
       ->excludes(add);

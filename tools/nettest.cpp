@@ -60,7 +60,7 @@ Result<> complete(NettestConsoleOptions& options) {
   std::set<std::string> all(parties.clients.begin(), parties.clients.end());
   all.insert(parties.servers.begin(), parties.servers.end());
   if (all.size() != parties.clients.size() + parties.servers.size())
-    return std::unexpected(Error{Status::invalid, 0, "an agent stands twice among the clients and servers"});
+    return std::unexpected(Error{Status::invalid, 0, "an agent appears twice among the clients and servers"});
   if (options.address.empty()) {
     auto nid = nid_towards(parties.servers.front());
     if (!nid) return std::unexpected(std::move(nid.error()));
@@ -122,8 +122,8 @@ int run_console(NettestConsoleOptions options) {
 
 void add_agent(CLI::App& nettest, int& exit_code) {
   const auto options = std::make_shared<NettestAgentOptions>();
-  CLI::App* app = nettest.add_subcommand("agent", "do what a console says, until Ctrl-C");
-  app->add_option("--address", options->address, "own address, or the beginning of it [127.0.0.1@udp:20480:39:13]")
+  CLI::App* app = nettest.add_subcommand("agent", "execute the commands of a console, until Ctrl-C");
+  app->add_option("--address", options->address, "own address, or its first parts [127.0.0.1@udp:20480:39:13]")
       ->type_name("ADDRESS");
   add_engine_settings(*app, options->engine);
   app->callback([options, &exit_code] { exit_code = run_agent(*options); });
@@ -131,7 +131,7 @@ void add_agent(CLI::App& nettest, int& exit_code) {
 
 void add_console(CLI::App& nettest, int& exit_code) {
   const auto options = std::make_shared<NettestConsoleOptions>();
-  CLI::App* app = nettest.add_subcommand("console", "tell agents what to measure, and add up their counts");
+  CLI::App* app = nettest.add_subcommand("console", "control agents, and add up their counts");
   app->add_option("--clients", options->parties.clients, "addresses of agents, with commas between [...:20480:39:13]")
       ->delimiter(',')
       ->required()
@@ -141,23 +141,23 @@ void add_console(CLI::App& nettest, int& exit_code) {
       ->required()
       ->type_name("ADDRESSES");
   app->add_option("--type", options->type,
-                  "ping: messages that come back; bulk: buffers that the server reads and writes")
+                  "ping: messages that the server returns; bulk: buffers that the server reads and writes")
       ->check(CLI::IsMember({"ping", "bulk"}))
       ->capture_default_str();
   add_bytes(*app, "--size", options->plan.size, kNettestSizeMax, "of a message, or of a bulk buffer");
   add_count(*app, "--concurrency", options->plan.concurrency, 1U, kNettestConcurrencyMax,
-            "round trips under way of a client with each server");
+            "round trips in flight between a client and each server");
   add_count(*app, "--server-concurrency", options->plan.server_concurrency, 1U, kNettestConcurrencyMax,
-            "buffers that a server answers with");
+            "reply buffers of a server");
   add_count<std::uint64_t>(*app, "--count", options->plan.count, 0, std::numeric_limits<std::int64_t>::max(),
-                           "round trips of a client with each server; 0: no bound");
-  add_seconds(*app, "--time", options->time, 0, "seconds at most [10, or no bound with --count]");
+                           "round trips of a client with each server; 0: no limit");
+  add_seconds(*app, "--time", options->time, 0, "maximum seconds [10, or no limit with --count]");
   add_seconds(*app, "--timeout", options->plan.timeout, 0.001, "of one round trip, 60 at most");
   app->add_flag("--verify", options->plan.is_verified, "check every byte at both ends");
-  app->add_option("--address", options->address, "own address, or the beginning of it [towards the first server]")
+  app->add_option("--address", options->address, "own address, or its first parts [towards the first server]")
       ->type_name("ADDRESS");
   app->add_flag("--show-agents", options->shows_agents, "only print the commands that start the agents");
-  app->add_flag("--json", options->is_json, "one line of JSON at the end instead of tables");
+  app->add_flag("--json", options->is_json, "print one line of JSON at the end instead of tables");
   app->add_flag("-q,--quiet", options->is_quiet, "no line every second");
   add_engine_settings(*app, options->engine);
   app->callback([options, &exit_code] { exit_code = run_console(*options); });
@@ -167,7 +167,7 @@ void add_console(CLI::App& nettest, int& exit_code) {
 
 void add_nettest(CLI::App& app, int& exit_code) {
   CLI::App* nettest = app.add_subcommand(
-      "nettest", "measure messages and bulk between many hosts at once: agents, and a console for them");
+      "nettest", "measure messages and bulk transfers between many hosts at once: agents, and a console for them");
   want_subcommand(*nettest);
   add_agent(*nettest, exit_code);
   add_console(*nettest, exit_code);

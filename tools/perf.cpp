@@ -42,8 +42,8 @@ std::string page_obstacle(const std::string& file) {
 }
 
 void add_output(CLI::App& app, PerfOutput& output) {
-  app.add_flag("--json", output.is_json, "an array of rows instead of a table");
-  app.add_option("--report", output.page, "also a page with curves, for a browser: one file that needs no other")
+  app.add_flag("--json", output.is_json, "print a JSON array of rows instead of a table");
+  app.add_option("--report", output.page, "also write a page with curves for a browser, one self-contained file")
       ->check(CLI::Validator(page_obstacle, ""))
       ->type_name("FILE.html");
 }
@@ -73,22 +73,22 @@ void add_measurement(CLI::App& perf, PerfOp op, const std::string& name, const s
   if (op == PerfOp::latency) {
     app->add_flag(
         "--loan", words->options.is_loan,
-        "messages are lent: the other side reads them in place and gives them back; the floor is that of 8 B");
+        "send messages by reference: the other side reads them in place and returns them; the floor is that of 8 B");
   } else {
     add_count(*app, "--in-flight", words->options.in_flight, 0U, 4096U, "operations under way at a time, 0: by size");
   }
   CLI::Option* loss = app->add_option("--loss", words->losses,
-                                      "measure between two network namespaces of its own, over a wire that loses this "
+                                      "measure between two temporary network namespaces, over a link that loses this "
                                       "part; beside TCP")
                           ->type_name("PART,...");
   app->add_option("--loss-unit", words->loss_unit,
-                  "packets: each by itself; trains: as the receiver's device merged them, up to 64 KiB")
+                  "packets: single packets; trains: batches as merged by the receiver's device, up to 64 KiB")
       ->check(CLI::IsMember({"packets", "trains"}).description(""))
       ->type_name("packets|trains")
       ->capture_default_str()
       ->needs(loss);
   app->add_flag("--compare", words->options.has_rivals,
-                "also run other programs, in turns, as far as they are installed: ucx_perftest, fi_pingpong, iperf3, "
+                "also run other benchmarks, in turns, if they are installed: ucx_perftest, fi_pingpong, iperf3, "
                 "sockperf, qperf, osu_latency, osu_bw")
       ->excludes(loss);
   add_processors(*app, words->options.cpus);
@@ -136,11 +136,11 @@ void add_am(CLI::App& perf, int& exit_code) {
   const auto words = std::make_shared<Words>();
   words->options.cpus = {0, 1};
   CLI::App* app = perf.add_subcommand("am", "active messages: a request and its reply, or many requests one way");
-  app->add_option("--kind", words->kind, "of the request; of a short one up to 64 bytes are its arguments")
+  app->add_option("--kind", words->kind, "of the request; a short one carries up to 64 bytes as its arguments")
       ->check(CLI::IsMember({"short", "medium", "long"}).description(""))
       ->type_name("short|medium|long")
       ->capture_default_str();
-  app->add_option("--size", words->sizes, "one or several, 1 to 64M; a medium has at most 65000")
+  app->add_option("--size", words->sizes, "one or several, 1 to 64M; a medium request has at most 65000")
       ->type_name("SIZE,...")
       ->capture_default_str();
   app->add_flag("--one-way", words->options.is_one_way, "as many requests at a time as there are credits");
@@ -175,8 +175,7 @@ void add_verbs(CLI::App& perf, int& exit_code) {
   const auto words = std::make_shared<Words>();
   words->options.cpus = {0, 1};
   CLI::App* app = perf.add_subcommand("verbs", "queue pairs: sends, one-sided writes and reads, atomics");
-  app->add_option("--op", words->op,
-                  "send and write: one way, there and back halved; the others: until they have ended")
+  app->add_option("--op", words->op, "send and write: one-way time, half a round trip; the others: until completion")
       ->check(CLI::IsMember(kOps).description(""))
       ->type_name("send|write|read|fetch_add|compare_swap")
       ->capture_default_str();
@@ -224,13 +223,13 @@ void add_far(CLI::App& app, int& exit_code) {
 
 void add_perf(CLI::App& app, int& exit_code) {
   CLI::App* perf = app.add_subcommand(
-      "perf", "measure latency, bandwidth and message rate between two processes, beside the kernel's own sockets");
+      "perf", "measure latency, bandwidth and message rate between two processes, compared with the kernel's sockets");
   want_subcommand(*perf);
-  add_measurement(*perf, PerfOp::latency, "latency", "8",
-                  "messages to and fro, one at a time; times are those of one way", exit_code);
-  add_measurement(*perf, PerfOp::bandwidth, "bandwidth", "64K,1M", "puts into exposed buffers, several at a time",
+  add_measurement(*perf, PerfOp::latency, "latency", "8", "messages back and forth, one at a time; one-way times",
                   exit_code);
-  add_measurement(*perf, PerfOp::rate, "rate", "8", "small messages, many at a time, each with an event at both ends",
+  add_measurement(*perf, PerfOp::bandwidth, "bandwidth", "64K,1M", "puts into exposed buffers, several in flight",
+                  exit_code);
+  add_measurement(*perf, PerfOp::rate, "rate", "8", "small messages, many in flight, each with an event at both ends",
                   exit_code);
   add_am(*perf, exit_code);
   add_verbs(*perf, exit_code);

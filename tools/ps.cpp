@@ -77,7 +77,7 @@ int run_ps(const PsOptions& options) {
 void add_ps(CLI::App& app, int& exit_code) {
   auto* command = app.add_subcommand("ps", "list the applications that are attached to fairleadd (docs/host.md)");
   auto options = std::make_shared<PsOptions>();
-  command->add_option("--host", options->file, "its socket file; otherwise where applications look for it");
+  command->add_option("--host", options->file, "the daemon's socket file; default: where applications look for it");
   command->add_flag("--json", options->is_json, "for programs");
   command->callback([options, &exit_code] { exit_code = run_ps(*options); });
 }

@@ -83,10 +83,13 @@ int start(const Launch& run) {
   std::error_code failed;
   if (!std::filesystem::exists(preload, failed)) {
     return complain(kExitFailed,
-                    fmt::format("{} is not there: it is installed together with this command", preload.string()));
+                    fmt::format("{} does not exist: it is installed together with this command, so reinstall both",
+                                preload.string()));
   }
   const auto program = find_executable(run.words.front());
-  if (!program) return complain(kExitNotFound, fmt::format("no program {} can be executed here", run.words.front()));
+  if (!program)
+    return complain(kExitNotFound, fmt::format("cannot execute {}: there is no such program, or it is not executable",
+                                               run.words.front()));
   if (const auto obstacle = preload_obstacle(*program)) {
     return complain(kExitFailed, fmt::format("cannot give {} an RDMA device: {}", *program, *obstacle));
   }
@@ -117,28 +120,29 @@ void add_run(CLI::App& app, int& exit_code) {
   const auto run = std::make_shared<Launch>();
   CLI::App* run_app =
       app.add_subcommand("run", "run a program with an RDMA device, without an RDMA NIC: fairlead run -- ib_write_bw");
-  run_app->add_option("PROGRAM", run->words, "the program and its arguments, behind --")->required();
-  run_app->add_option("--path", run->path, "how peers of this host are reached [FAIRLEAD_PATH, else auto]")
+  run_app->add_option("PROGRAM", run->words, "the program and its arguments, after --")->required();
+  run_app->add_option("--path", run->path, "the path to peers of this host [FAIRLEAD_PATH, else auto]")
       ->check(CLI::IsMember({"auto", "shm", "udp"}));
   run_app
       ->add_option("--personality", run->personality,
-                   "the link that the program sees, RoCE or InfiniBand [FAIRLEAD_PERSONALITY, else roce]")
+                   "the link layer that the program sees, RoCE or InfiniBand [FAIRLEAD_PERSONALITY, else roce]")
       ->check(CLI::IsMember({"roce", "ib"}));
-  run_app->add_option("--fault", run->fault, "faults in its datagrams: drop=1%,reorder=5:16,... (docs/faults.md)");
+  run_app->add_option("--fault", run->fault,
+                      "inject faults into its datagrams: drop=1%,reorder=5:16,... (docs/faults.md)");
   run_app->add_option("--flight", run->flight,
-                      "where stalls and lost peers are reported as they are noticed: stderr, or a file");
+                      "where stalls and lost peers are reported when they are detected: stderr, or a file");
   run_app
       ->add_option("--log", run->log,
-                   "what is told on standard error: warning, info (peers, paths, losses) or info,link=debug")
+                   "what to log on standard error: warning, info (peers, paths, losses) or info,link=debug")
       ->type_name("LEVELS");
   run_app->add_option("--address", run->address,
-                      "the device's address, of an interface of this host [that of the first one]");
+                      "the device's address, an address of this host [that of the first interface]");
   add_count(*run_app, "--devices", run->devices, 1U, 16U,
-            "how many devices the program sees [FAIRLEAD_DEVICES, else 1]")
+            "number of devices that the program sees [FAIRLEAD_DEVICES, else 1]")
       ->default_str("");
   run_app->add_flag("--host", run->uses_host,
                     "use queue pairs of the host engine, fairleadd [FAIRLEAD_CORE, else host]");
-  run_app->add_flag("--explain", run->explains, "print at its end what was done, and why completions failed");
+  run_app->add_flag("--explain", run->explains, "print a report at its end, with the causes of failed completions");
   run_app->callback([run, &exit_code] { exit_code = start(*run); });
 }
 

@@ -113,7 +113,7 @@ std::string flights_of(const SeenEngine& engine) {
   }
   if (text.empty()) text = "nothing was recorded: it has had no peer over UDP\n";
   return fmt::format("fairlead at {}{}:\n{}", base::shown(observe::text_of(engine.view.header.address), 64),
-                     engine.is_fresh ? "" : " (does not answer: is it stopped? This is what it said before)", text);
+                     engine.is_fresh ? "" : " (does not answer: is it stopped? These are its last figures)", text);
 }
 
 int run_flight(pid_t pid) {
@@ -138,8 +138,8 @@ void add_top(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   top->add_option("--filter", options->view.filter, "show only rows with this text")->type_name("TEXT");
   add_seconds(*top, "--interval", options->interval, 0.1, "between two looks");
-  top->add_flag("--once", options->is_once, "one look, with figures since the engine's start");
-  auto* const json = top->add_flag("--json", options->is_json, "one look, all that is known, for programs");
+  top->add_flag("--once", options->is_once, "print one table, with figures since the engine's start");
+  auto* const json = top->add_flag("--json", options->is_json, "print all figures once, as JSON for programs");
   auto* const metrics =
       top->add_flag("--openmetrics", options->is_openmetrics, "one look, all counters, for Prometheus and its like");
   json->excludes(metrics);

@@ -197,7 +197,7 @@ std::string top_table(const SeenEngines& now, const SeenEngines* before, double 
   for (const UnreadableEngine& one : now.unreadable)
     text += fmt::format("{} {}: {}\n", one.pid, base::shown(one.program), one.why.message);
   if (std::ranges::any_of(now.engines, [](const SeenEngine& one) { return !one.is_fresh; }))
-    text += "! does not answer: is it stopped? Its figures are those of the last time that somebody asked\n";
+    text += "! does not answer: is it stopped? Its figures are those of its last answer\n";
   if (now.engines.empty() && now.unreadable.empty()) text += "no process of yours has an engine here\n";
   return text;
 }

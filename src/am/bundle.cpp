@@ -36,23 +36,23 @@ std::string_view explain(Refusal refusal) noexcept {
     case Refusal::bad_entry:
       return "its entry in the table of translations is not valid";
     case Refusal::bad_tag:
-      return "the endpoint there does not take messages of this tag";
+      return "the receiving endpoint does not accept messages with this tag";
     case Refusal::bad_handler:
-      return "no such handler is registered there";
+      return "the receiver has no such handler";
     case Refusal::bad_segment:
-      return "the endpoint there has no segment";
+      return "the receiving endpoint has no segment";
     case Refusal::bad_length:
-      return "it would not lie inside the segment there";
+      return "its range is not inside the receiver's segment";
     case Refusal::bad_endpoint:
-      return "no such endpoint there";
+      return "the receiver has no such endpoint";
     case Refusal::congestion:
-      return "no answer, or no memory there, in time";
+      return "no answer in time, or no memory at the receiver";
     case Refusal::unreachable:
-      return "the process there was not found, fell silent or ended";
+      return "the receiving process was not found, became silent or ended";
     case Refusal::reply_rejected:
-      return "our reply was not taken";
+      return "the peer refused the reply";
     case Refusal::left:
-      return "the process there has ended in order";
+      return "the receiving process announced its end and ended";
   }
   return "unknown reason";
 }

@@ -70,9 +70,9 @@ class Incoming {
 std::string meaning_of(int error) {
   switch (error) {
     case ECONNRESET:
-      return "the other end closed the connection before it had told all";
+      return "the other end closed the connection before it had sent everything";
     case EPROTO:
-      return "the other end speaks another language: both ends have to make the same call";
+      return "the other end uses another protocol: both ends have to make the same call";
     case EMSGSIZE:
       return "the other end says more than 64 KiB";
     default:
@@ -89,7 +89,7 @@ int milliseconds_until(Instant deadline) {
 }  // namespace
 
 Result<std::vector<std::byte>> exchange(int socket, std::span<const std::byte> own, Instant deadline) {
-  if (own.size() > kExchangeMost) return failed(EMSGSIZE, "more than 64 KiB to tell");
+  if (own.size() > kExchangeMost) return failed(EMSGSIZE, "more than 64 KiB to send");
   const auto head = head_of(own.size());
   std::vector<std::byte> outgoing(head.begin(), head.end());
   outgoing.insert(outgoing.end(), own.begin(), own.end());
@@ -113,7 +113,7 @@ Result<std::vector<std::byte>> exchange(int socket, std::span<const std::byte> o
     const int ready = ::poll(&one, 1, milliseconds_until(deadline));
     if (ready < 0 && errno != EINTR) return failed(errno, meaning_of(errno));
     if (ready == 0 && MonotonicClock::now() >= deadline)
-      return failed(ETIMEDOUT, "the other end has told nothing by the deadline: has it made the same call?");
+      return failed(ETIMEDOUT, "the other end sent nothing before the deadline: has it made the same call?");
   }
   return incoming.take();
 }

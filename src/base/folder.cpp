@@ -95,14 +95,14 @@ Result<FileDescriptor> open_to_append(const std::string& path) {
   FileDescriptor file(::openat(folder->get(), name.c_str(),
                                O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600));
   if (!file.is_open()) {
-    if (errno == ELOOP) return refused(path, "is a link: name the file that it leads to");
+    if (errno == ELOOP) return refused(path, "is a symbolic link: name the file that it points to");
     return folder_failed(path, "append to");
   }
   const struct stat facts = facts_of(file.get());
   if (!S_ISREG(facts.st_mode)) return refused(path, "is not a plain file: name one");
   if (facts.st_uid != ::geteuid())
     return refused(path, fmt::format("belongs to user {}: name another file", facts.st_uid));
-  if (facts.st_nlink != 1) return refused(path, "has a second name, perhaps by somebody else: name another file");
+  if (facts.st_nlink != 1) return refused(path, "has a second hard link, perhaps of another user: name another file");
   return file;
 }
 

@@ -63,7 +63,7 @@ TEST_F(Folders, NoStepOfAPathIsALink) {
   std::ofstream(path("real/file")) << "as it was";
   fs::create_symlink("real/file", path("link"));
   fs::create_symlink("real", path("folder"));
-  EXPECT_THAT(refusal(path("link")), AllOf(HasSubstr("link is a link"), HasSubstr("name the file")));
+  EXPECT_THAT(refusal(path("link")), AllOf(HasSubstr("link is a symbolic link"), HasSubstr("name the file")));
   EXPECT_THAT(refusal(path("folder/new")), AllOf(HasSubstr("folder is a link"), HasSubstr("name the folder")));
   EXPECT_EQ(content(path("real/file")), "as it was");
   EXPECT_FALSE(fs::exists(path("real/new")));
@@ -78,7 +78,7 @@ TEST_F(Folders, OnlyAPlainFileWithOneNameIsAppendedTo) {
   EXPECT_THAT(refusal(path("folder")), HasSubstr("Is a directory"));
   std::ofstream(path("precious")) << "x";
   fs::create_hard_link(path("precious"), path("second"));
-  EXPECT_THAT(refusal(path("second")), HasSubstr("second name"));
+  EXPECT_THAT(refusal(path("second")), HasSubstr("second hard link"));
   EXPECT_THAT(refusal("/dev/null"), HasSubstr("is not a plain file"));
 }
 

@@ -59,7 +59,7 @@ class ProcessLog {
                 {.level = LogLevel::warning,
                  .topic = line.topic,
                  .engine = {},
-                 .text = fmt::format("{} lines before this were lost: too many at once, or whoever took them failed",
+                 .text = fmt::format("{} lines before this were lost: too many at once, or the log handler failed",
                                      left_out)});
     }
     hand_over(handler, line);

@@ -20,7 +20,7 @@ inline constexpr std::array kActiveCounterRows{
     base::CounterRow{"sent", &ActiveCounters::sent, "active messages that left"},
     base::CounterRow{"received", &ActiveCounters::received, "active messages whose handlers are to run"},
     base::CounterRow{"refused", &ActiveCounters::refused,
-                     "active messages that found no access, port, place or memory here; their senders were told"},
+                     "active messages refused for lack of access, port, room or memory; their senders got an answer"},
     base::CounterRow{"late_answers", &ActiveCounters::late_answers, "answers to requests that have ended"},
     base::CounterRow{"dropped_answers", &ActiveCounters::dropped_answers,
                      "answers that waited for room to a peer that is lost"},

@@ -47,11 +47,11 @@ void add_offences(Catalog& catalog) {
 void add_link_reasons(Catalog& catalog) {
   for (std::size_t i = 0; i < wire::kDropReasons; ++i) {
     const auto reason = static_cast<wire::DropReason>(i);
-    catalog.push_back({malformed_name(reason), fmt::format("datagrams thrown away: {}", explain(reason))});
+    catalog.push_back({malformed_name(reason), fmt::format("datagrams dropped: {}", explain(reason))});
   }
   for (std::size_t i = 0; i < link::kRefusals; ++i) {
     const auto reason = static_cast<link::Refusal>(i);
-    catalog.push_back({refused_name(reason), fmt::format("segments thrown away: {}", explain(reason))});
+    catalog.push_back({refused_name(reason), fmt::format("segments dropped: {}", explain(reason))});
   }
 }
 

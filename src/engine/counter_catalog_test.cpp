@@ -25,7 +25,8 @@ std::set<std::string> catalog_names() {
 std::string page() {
   std::string text =
       "# Counters\n\n"
-      "Every counter of the statistics (`fairlead explain NAME` tells one). This page is made from the tables in the\n"
+      "Every counter of the statistics (`fairlead explain NAME` explains one). This page is generated from the tables "
+      "in the\n"
       "sources; `engine_test --gtest_filter=CounterCatalog.*` compares it.\n\n"
       "| counter | what it counts |\n| --- | --- |\n";
   for (const auto& [name, sentence] : counter_catalog()) text += fmt::format("| `{}` | {} |\n", name, sentence);

@@ -43,7 +43,7 @@ void Engine::report_end(const link::Notice& notice, bool has_left, base::Instant
     return transports_->flight().lost(notice.peer, notice.status, now, [&] { return describe_peer(address, now); });
   if (!base::is_logged(LogLevel::info, LogTopic::shm)) return;
   transports_->flight().report(LogTopic::shm, [&] {
-    return fmt::format("{} is not reached through shared memory any more: {}\n", address.to_string(),
+    return fmt::format("{} is no longer reached through shared memory: {}\n", address.to_string(),
                        has_left ? "it has ended in order" : to_string(notice.status));
   });
 }

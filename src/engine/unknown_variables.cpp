@@ -15,9 +15,11 @@ namespace {
 constexpr std::string_view kOurs = "FAIRLEAD_";
 constexpr VariableRow kOthers[] = {
     {base::Settings::kFileVariable, "a file", "settings in TOML, for what the environment does not set"},
-    {"FAIRLEAD_DEVICE", "addresses with commas", "which addresses of this host are RDMA devices; else all, IPv4 first"},
-    {"FAIRLEAD_DEVICES", "1 to 16", "how many devices an unmodified program sees"},
-    {"FAIRLEAD_EXPLAIN", "1", "an unmodified program tells at its end what was done, and why completions failed"},
+    {"FAIRLEAD_DEVICE", "addresses with commas",
+     "addresses of this host that are RDMA devices; default: all, IPv4 first"},
+    {"FAIRLEAD_DEVICES", "1 to 16", "number of devices that an unmodified program sees"},
+    {"FAIRLEAD_EXPLAIN", "1",
+     "an unmodified program prints a report when it ends, with the causes of failed completions"},
     {"FAIRLEAD_PERSONALITY", "roce or ib", "the link that an unmodified program sees, RoCE or InfiniBand"},
 };
 constexpr std::string_view kFamilies[] = {"FAIRLEAD_AM_", "FAIRLEAD_TEST_"};

@@ -129,7 +129,8 @@ void Application::leave() {
 Result<> Application::open_pairs(PairTools& tools, PairMemory memory) {
   if (pairs_ || is_leaving_) return std::unexpected(Error{Status::in_use, 0, "this process has queue pairs already"});
   qp::PairCore* const core = core_->pairs();
-  if (core == nullptr) return std::unexpected(Error{Status::not_supported, 0, "this engine knows no queue pairs"});
+  if (core == nullptr)
+    return std::unexpected(Error{Status::not_supported, 0, "this engine does not support queue pairs"});
   if (quota_.pairs == 0) {
     return std::unexpected(
         Error{Status::not_permitted, EPERM,
@@ -182,7 +183,7 @@ void Application::take(const Request& request) {
   ApplicationPort* const port = this->port(request.port);
   if (port == nullptr || port->is_closing) return;  // closed behind the request's back, by its own socket
   if (request.kind == static_cast<std::uint8_t>(Request::Kind::cancel)) return cancel(*port, request);
-  if (request.kind > static_cast<std::uint8_t>(Request::Kind::get)) return blame("it asks for what there is not");
+  if (request.kind > static_cast<std::uint8_t>(Request::Kind::get)) return blame("it sent an unknown request");
   start(*port, request);
 }
 
@@ -199,7 +200,8 @@ void Application::start(ApplicationPort& port, const Request& request) {
   }
   const bool is_receive = request.kind == static_cast<std::uint8_t>(Request::Kind::receive);
   const std::uint32_t events = is_receive ? request.messages_max : 1;
-  if (events == 0 || events > kMessagesInReceiveMax) return blame("it wants more messages in a buffer than fit");
+  if (events == 0 || events > kMessagesInReceiveMax)
+    return blame("it asked for more messages in a buffer than the limit");
   operation = {.name = request.operation,
                .serial = ++started_,
                .handle = {},

@@ -66,13 +66,13 @@ bool ApplicationPairs::take_requests() try {
     ++count;
     take(*taken);
   }
-  if (!tools_.posts.flush(core_)) blame("it has posted more than its queue pair takes");
+  if (!tools_.posts.flush(core_)) blame("it has posted more than its queue pair can hold");
   if (count > 0) {
     inbox_.hand_back();
     page().served.store(served_ += count, std::memory_order_release);
     has_answered_ = true;
   }
-  if (inbox_.is_damaged()) blame("it has damaged the ring of what it posts");
+  if (inbox_.is_damaged()) blame("it has damaged its ring of requests");
   return count > 0;
 } catch (...) {
   tools_.posts.forget();  // they are everybody's
@@ -81,10 +81,10 @@ bool ApplicationPairs::take_requests() try {
 
 void ApplicationPairs::take(const TakenRequest& taken) {
   if (taken.head.kind < std::to_underlying(PairRequest::Kind::call)) return take_post(taken);
-  if (!tools_.posts.flush(core_)) blame("it has posted more than its queue pair takes");
+  if (!tools_.posts.flush(core_)) blame("it has posted more than its queue pair can hold");
   has_called_ = true;
   taken.head.kind == std::to_underlying(PairRequest::Kind::call) ? take_call(taken)
-                                                                 : blame("it asks for what there is not");
+                                                                 : blame("it sent an unknown request");
 }
 
 // What is closed, behind the back of what was posted by another thread, takes nothing any more.
@@ -94,7 +94,7 @@ void ApplicationPairs::take_post(const TakenRequest& taken) {
   if (head.kind == std::to_underlying(PairRequest::Kind::post_to_queue)) {
     ServedQueue* const queue = queues_.find(head.object, head.generation);
     if (queue == nullptr) return;
-    if (head.pieces > queue->pieces || head.bytes != 0) return blame("it posts a receive that no queue of it takes");
+    if (head.pieces > queue->pieces || head.bytes != 0) return blame("it posted a receive that its queue cannot hold");
     ++queue->posted;
     is_good = tools_.posts.add_receive(core_, {.kind = Target::Kind::queue, .pair = {}, .queue = queue->handle}, taken);
   } else {
@@ -102,14 +102,14 @@ void ApplicationPairs::take_post(const TakenRequest& taken) {
     if (pair == nullptr) return;
     const bool is_send = head.kind == std::to_underlying(PairRequest::Kind::post_send);
     if (is_send ? !qp::is_opcode(static_cast<verbs::SendOpcode>(head.opcode)) : head.bytes != 0)
-      return blame("it posts what no queue pair takes");
+      return blame("it posted an invalid request");
     if (is_send) turn_bytes_ += taken.named_bytes();
     const Target target{
         .kind = is_send ? Target::Kind::sends : Target::Kind::receives, .pair = pair->handle, .queue = {}};
     is_good = is_send ? tools_.posts.add_send(core_, target, taken, pair->type == verbs::QpType::ud)
                       : tools_.posts.add_receive(core_, target, taken);
   }
-  if (!is_good) blame("it has posted more than its queue pair takes");
+  if (!is_good) blame("it has posted more than its queue pair can hold");
 }
 
 // Events -------------------------------------------------------------------------------------------------------------

@@ -80,13 +80,13 @@ Result<Answered> make_call(const shm::Socket& to, const Call& call, std::span<co
     answered.text.assign(reinterpret_cast<const char*>(bytes.data()) + sizeof(Answer), letter->bytes - sizeof(Answer));
     const Status status = status_from(answered.answer.status);
     if (status == Status::ok) return answered;
-    if (answered.text.empty()) answered.text = "the host engine has no memory for what is asked for";
+    if (answered.text.empty()) answered.text = "the host engine has no memory for this call";
     return std::unexpected(Error{status, answered.answer.system_errno, std::move(answered.text)});
   }
-  return std::unexpected(Error{Status::silent, 0,
-                               fmt::format("the host engine (process {}) has not answered for {} s: it stands still, "
-                                           "or has more to do than it can",
-                                           to.credentials().process, kPatience.count())});
+  return std::unexpected(
+      Error{Status::silent, 0,
+            fmt::format("the host engine (process {}) has not answered for {} s: it is stopped or overloaded",
+                        to.credentials().process, kPatience.count())});
 }
 
 }  // namespace fairlead::host

@@ -18,7 +18,7 @@ inline std::unexpected<Error> refused(Status status, std::string message) {
 
 /// The name is of no object of the application, or of one that is closed.
 inline std::unexpected<Error> stale(const char* what) {
-  return std::unexpected(Error{Status::stale, EINVAL, fmt::format("the host engine knows no such {}", what)});
+  return std::unexpected(Error{Status::stale, EINVAL, fmt::format("the host engine has no such {}", what)});
 }
 
 inline std::unexpected<Error> senseless(const char* what) {

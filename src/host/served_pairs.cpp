@@ -84,8 +84,8 @@ Result<PairAnswer> ServedPairs::open(const PairCall& call, const Streams& stream
   const PairRoom::Share share = PairRoom::of_pair(call);
   if (!room_.has_bytes(share.bytes)) {
     return refused(Status::no_memory,
-                   fmt::format("queue pair: {} bytes for what is posted, besides {} of this process: the host engine "
-                               "gives one {}; ask for fewer requests, pieces or inline bytes",
+                   fmt::format("queue pair: {} bytes for posted requests, besides {} of this process: the host engine "
+                               "gives each process {}; ask for fewer requests, pieces or inline bytes",
                                share.bytes, room_.bytes(), room_.bytes_most()));
   }
   if (!room_.reserve(share.completions))

@@ -38,11 +38,9 @@ Result<PairAnswer> ServedQueues::open(const PairCall& call, qp::NoticeStream* no
   const std::uint32_t pieces = std::max(call.pieces, 1U);
   const PairRoom::Share share = PairRoom::of_queue(call.depth, pieces);
   if (!room_.has_bytes(share.bytes) || !room_.reserve(share.completions)) {
-    return refused(
-        Status::no_memory,
-        fmt::format("shared receive queue: {} bytes for what is posted, besides {} of this process: the host "
-                    "engine gives one {}",
-                    share.bytes, room_.bytes(), room_.bytes_most()));
+    return refused(Status::no_memory, fmt::format("shared receive queue: {} bytes for posted requests, besides {} of "
+                                                  "this process: the host engine gives each process {}",
+                                                  share.bytes, room_.bytes(), room_.bytes_most()));
   }
   if (free == queues_.end()) free = queues_.emplace(queues_.end());
   const auto slot = static_cast<std::uint32_t>(free - queues_.begin());
@@ -93,9 +91,9 @@ Result<PairAnswer> ServedQueues::change(const PairCall& call) {
   const bool has_room = room_.has_bytes(after.bytes) && room_.reserve(after.completions);
   room_.take(before);
   if (!has_room) {
-    return refused(Status::no_memory, fmt::format("shared receive queue: the host engine gives a process {} bytes for "
-                                                  "what is posted",
-                                                  room_.bytes_most()));
+    return refused(Status::no_memory,
+                   fmt::format("shared receive queue: the host engine gives a process {} bytes for posted requests",
+                               room_.bytes_most()));
   }
   const Status status = core_.change_receive_queue(queue->handle, call.depth, call.limit);
   if (status == Status::no_memory) return refused(status, "shared receive queue: the host engine has no memory for it");

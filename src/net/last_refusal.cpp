@@ -21,7 +21,7 @@ const char* what_it_says(Status status) {
       return "no room for its events or for one more operation: deliver events, or raise events_max or operations_max "
              "(of a host engine: the quota that `fairlead ps` shows)";
     case Status::message_size:
-      return "longer than a message can be: message_size_max() tells how long";
+      return "longer than the largest message: see message_size_max()";
     case Status::unreachable:
       return "the address is of another network than this machine, or no other engine can be reached from here";
     case Status::stale:

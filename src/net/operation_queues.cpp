@@ -18,7 +18,8 @@ constexpr const char* kNotFree =
 constexpr const char* kNoEndPoint =
     "the end point is empty, gone, or of another transfer machine: make it with create_end_point() of this one";
 constexpr const char* kBadDescriptor =
-    "the descriptor is malformed or damaged (inspect() tells how): pass on the bytes of Buffer::descriptor() unchanged";
+    "the descriptor is malformed or damaged (inspect() names the fault): pass on the bytes of Buffer::descriptor() "
+    "unchanged";
 constexpr const char* kTooLate = "the deadline has passed";
 constexpr const char* kBadLength = "length is 0, or more than the buffer has: 1..Buffer::size(), or kWholeBuffer";
 

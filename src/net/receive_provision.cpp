@@ -13,7 +13,8 @@ namespace fairlead::net {
 
 Result<> ReceiveProvision::attach(const DomainState* domain, std::shared_ptr<PoolState> pool, Provision provision) {
   if (pool->domain.get() != domain) return refused(Status::invalid, "the pool is of another domain");
-  if (!provision.on_event) return refused(Status::invalid, "a provision without on_event: who takes the messages?");
+  if (!provision.on_event)
+    return refused(Status::invalid, "a provision without on_event: set the callback that receives the messages");
   const std::uint64_t size = pool->settings.buffer_size;
   if (provision.size_min == kWholeBuffer) provision.size_min = size;
   if (provision.size_min == 0 || provision.size_min > size) {

@@ -47,7 +47,7 @@ std::string describe_stall(const PeerVitals& vitals, base::Duration stalled_for,
       return {};
     case Stall::never_heard:
       return head + fmt::format(
-                        "it has not answered our hello, and {} messages wait for that; hellos go on every {:.0f} "
+                        "it has not answered our hello, and {} messages wait for that; hellos continue every {:.0f} "
                         "ms. Is the peer running, is its address right, does a firewall let UDP pass both ways?",
                         vitals.messages_queued, milliseconds(vitals.resend_after));
     case Stall::silent:

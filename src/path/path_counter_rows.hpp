@@ -20,7 +20,7 @@ inline constexpr std::array kPathCounterRows{
     base::CounterRow{"send_no_buffers", &PathCounters::send_no_buffers,
                      "calls whose datagrams a queue or a device of this host dropped (ENOBUFS)"},
     base::CounterRow{"send_no_memory", &PathCounters::send_no_memory,
-                     "calls whose datagrams found no memory in the kernel (ENOMEM)"},
+                     "calls whose datagrams were lost because the kernel had no memory (ENOMEM)"},
     base::CounterRow{"send_not_permitted", &PathCounters::send_not_permitted,
                      "calls whose datagrams a firewall rule of this host dropped (EPERM)"},
     base::CounterRow{"send_too_big", &PathCounters::send_too_big,
@@ -28,7 +28,7 @@ inline constexpr std::array kPathCounterRows{
     base::CounterRow{"send_failed", &PathCounters::send_failed,
                      "calls whose datagrams any other error lost, as on a wire"},
     base::CounterRow{"received_truncated", &PathCounters::received_truncated,
-                     "datagrams that were longer than any of ours, and thrown away"},
+                     "datagrams that were longer than any datagram of the protocol, and dropped"},
 };
 static_assert(base::are_complete(kPathCounterRows));
 

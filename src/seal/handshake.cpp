@@ -38,12 +38,12 @@ std::string_view to_string(Refused refused, Teller teller) noexcept {
       {"it has another pre-shared key: give both ends the same file",
        "it has another pre-shared key: give both ends the same file"},
       {"its public key is not the one that our known peers have for it: correct that line here",
-       "it greeted another public key than ours: its known peers need our line (`fairlead keygen --public`)"},
+       "its hello was for another public key than ours: its known peers need our line (`fairlead keygen --public`)"},
       {"it does not know our public key for our address: add our line to its known peers",
        "its public key is not among our known peers for its address: add its line here"},
-      {"it takes nothing unsealed: set FAIRLEAD_SEAL here",
-       "it does not seal, and has to (FAIRLEAD_SEAL_REQUIRE): set FAIRLEAD_SEAL there"},
-      {"it cannot seal: set FAIRLEAD_SEAL there", "it seals, and there is no key here: set FAIRLEAD_SEAL here"},
+      {"it accepts only sealed traffic: set FAIRLEAD_SEAL here",
+       "it does not seal, but must (FAIRLEAD_SEAL_REQUIRE): set FAIRLEAD_SEAL there"},
+      {"it cannot seal: set FAIRLEAD_SEAL there", "it seals, but this engine has no key: set FAIRLEAD_SEAL here"},
   }};
   const auto index = static_cast<std::size_t>(refused);
   if (index >= kRows.size()) return "unknown reason";

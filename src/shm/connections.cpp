@@ -110,7 +110,7 @@ void Connections::read_letter(std::uint32_t slot) {
       return take_answer(slot, *letter, told);
     case Connection::State::open:
       if (Socket::is_nudge(told)) return watch_->rouse();  // passes the nudge to the sleeper
-      return end(slot, letter->bytes == 0 ? "its process has closed it, or is gone" : "it says what nobody asked for");
+      return end(slot, letter->bytes == 0 ? "its process has closed it, or is gone" : "it sent an unexpected message");
     case Connection::State::ended:
     case Connection::State::closed:
       return;

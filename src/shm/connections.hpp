@@ -107,7 +107,7 @@ class Connections {
   /// Ends a peer, with an event, because its shared memory contained invalid data.
   void refuse(std::uint32_t slot, std::string_view reason);
   /// Ends a peer that claims to have read more than was written.
-  void refuse_reader(std::uint32_t slot) { refuse(slot, "it claims to have read what nobody wrote"); }
+  void refuse_reader(std::uint32_t slot) { refuse(slot, "it claims to have read more than was written"); }
   /// Frees the slot. Call after the `ended` event, when nothing refers to the slot any more.
   void forget(std::uint32_t slot);
 

@@ -166,15 +166,16 @@ void Connections::take_answer(std::uint32_t slot, const Letter& letter, std::spa
   const auto answer = read_greeting(bytes);
   if (!answer) {
     return decline(slot, letter.bytes == 0 ? "it admits only its own user, is full, or does not know us over UDP"
-                                           : "it is no engine of our version");
+                                           : "it is not an engine of this version");
   }
   if (peer.pair_key && (answer->user != peer.socket.credentials().user ||
                         answer->proof != proof_of_answer(*peer.pair_key, *answer, peer.greeting))) {
     ++counters_.declined_proof;
-    return decline(slot, "whoever listens in its name does not know what we know over UDP");
+    return decline(slot,
+                   "the process that listens under its name cannot prove that it is the peer of the session over UDP");
   }
   auto doorbell = Memory::adopt(letter.descriptors[0].get(), kShmBellLayout);
-  if (!doorbell || answer->address() != peer.address) return decline(slot, "its answer makes no sense");
+  if (!doorbell || answer->address() != peer.address) return decline(slot, "its answer is invalid");
   take_over(peer, *answer, std::move(*doorbell));
   adopt_arena(peer, letter.descriptors[1].get(), *answer);
   become_open(slot, peer.greeting.secrets);

@@ -81,7 +81,7 @@ bool Transport::take(std::uint32_t connection_slot, Taker&& taker) {
   for (std::size_t bytes = 0; taken < kRecordsInPass && taker.has_room() && from.reader.has_record(); ++taken) {
     if (taken > 0) from.reader.want_ahead();
     if (!take_record(index, from, bytes, taker)) [[unlikely]] {
-      connections_->refuse(connection_slot, "what it wrote into shared memory makes no sense");
+      connections_->refuse(connection_slot, "it wrote invalid data into shared memory");
       return true;
     }
     from.reader.pass(bytes);

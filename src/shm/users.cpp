@@ -40,12 +40,13 @@ bool Users::is_own(const Credentials& who) const {
 std::string Users::reason(const Credentials& who) const {
   if (who.user == shared_ && who.user == ::geteuid()) {
     return fmt::format(
-        "is told as user {}, as all whom our user namespace does not know, and so are we: run as another user, or set "
-        "FAIRLEAD_SHM_USERS=all for both",
+        "has user {}, which the kernel reports for all users unknown in this user namespace, and this process has it "
+        "too: run as another user, or set FAIRLEAD_SHM_USERS=all for both",
         who.user);
   }
-  return fmt::format("belongs to user {}, we are {}: run both as one user, or set FAIRLEAD_SHM_USERS=all for both",
-                     who.user, ::geteuid());
+  return fmt::format(
+      "belongs to user {}, this process to user {}: run both as one user, or set FAIRLEAD_SHM_USERS=all for both",
+      who.user, ::geteuid());
 }
 
 }  // namespace fairlead::shm

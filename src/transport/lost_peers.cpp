@@ -26,8 +26,8 @@ std::string describe_status(const std::string& peer, const link::Notice& notice,
     case Status::refused:
       return fmt::format("nobody listens at {} ({:.1f} s ago): start the peer, or check the port", peer, ago);
     case Status::restarted:
-      return fmt::format("{} restarted {:.1f} s ago: what was pending to its earlier life is lost; connect again", peer,
-                         ago);
+      return fmt::format("{} restarted {:.1f} s ago: operations pending to the old process are lost; connect again",
+                         peer, ago);
     default:
       return fmt::format(
           "no ack from {} for {:.1f} s (rto {:.1f} ms, {} resends, last heard {:.1f} s ago): is the peer running?",
@@ -57,9 +57,10 @@ std::string LostPeers::describe(const base::SocketAddress& peer, base::Instant n
   const Loss& loss = found->second;
   const double ago = in_seconds(now - loss.when);
   if (loss.offence != Offence::none)
-    return fmt::format("we put {} out {:.1f} s ago: it {}", peer.to_string(), ago, transport::describe(loss.offence));
+    return fmt::format("this engine expelled {} {:.1f} s ago: it {}", peer.to_string(), ago,
+                       transport::describe(loss.offence));
   if (loss.has_left)
-    return fmt::format("{} ended {:.1f} s ago, as it said before: start it again", peer.to_string(), ago);
+    return fmt::format("{} ended {:.1f} s ago, as it had announced: start it again", peer.to_string(), ago);
   std::string known = describe_diagnosis(peer.to_string(), loss, ago);
   return known.empty() ? describe_status(peer.to_string(), loss.notice, ago) : known;
 }
@@ -70,37 +71,37 @@ std::string LostPeers::describe_diagnosis(const std::string& peer, const Loss& l
   switch (notice.diagnosis) {
     case link::Diagnosis::no_route:
       return fmt::format(
-          "no way to {} ({:.1f} s ago): this host has no route to it, or no host answers at that address: check the "
+          "cannot reach {} ({:.1f} s ago): this host has no route to it, or no host answers at that address: check the "
           "address, `ip route get` and the interfaces",
           peer, ago);
     case link::Diagnosis::not_let_out:
       return fmt::format(
-          "a firewall of this host drops what goes to {} ({:.1f} s ago): see the output rules (`nft list ruleset`, "
+          "a firewall of this host drops datagrams to {} ({:.1f} s ago): see the output rules (`nft list ruleset`, "
           "`iptables -S OUTPUT`)",
           peer, ago);
     case link::Diagnosis::too_long:
       return fmt::format(
-          "no ack from {} for {:.1f} s: short datagrams arrive, those of {} bytes do not: raise the MTU on the way to "
+          "no ack from {} for {:.1f} s: short datagrams arrive, those of {} bytes do not: raise the MTU on the path to "
           "it",
           peer, in_seconds(notice.silent_for), wire::kDatagramSizeLeast);
     case link::Diagnosis::stuck:
       return fmt::format(
-          "{} began a message and brought nothing more of it for {:.1f} s, though it is heard: is it overloaded? raise "
-          "give_up_after if its path is that slow",
+          "{} began a message but sent no more of it for {:.1f} s, although it is heard: is it overloaded? If its path "
+          "is that slow, raise give_up_after",
           peer, in_seconds(give_up_after_));
     case link::Diagnosis::refused_there:
-      return fmt::format("{} refused to talk with us, it says ({:.1f} s ago): {}", peer, ago,
+      return fmt::format("{} refused this engine ({:.1f} s ago): {}", peer, ago,
                          seal::to_string(notice.refused, seal::Teller::refused));
     case link::Diagnosis::refused_here:
-      return fmt::format("{} has to be greeted sealed, and is not: {}", peer,
+      return fmt::format("traffic with {} has to be sealed, and cannot be: {}", peer,
                          notice.refused == seal::Refused::unknown_key
-                             ? "our known peers have no public key for it, add its line (`fairlead keygen "
+                             ? "our known peers have no public key for it: add its line (`fairlead keygen "
                                "--public` there)"
-                             : "there is no key here, or one that is worth nothing");
+                             : "this engine has no key, or an unusable one");
     case link::Diagnosis::keys_not_changed:
       return fmt::format(
-          "the session with {} ended ({:.1f} s ago): it made no new keys with us, so one of the two does "
-          "not accept the other's key any more",
+          "the session with {} ended ({:.1f} s ago): it did not renew the session keys, so one of the two no longer "
+          "accepts the other's key",
           peer, ago);
     case link::Diagnosis::one_direction:
       return fmt::format(

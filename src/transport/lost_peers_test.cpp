@@ -35,16 +35,16 @@ TEST(LostPeers, TellsOfTheLastLossUntilThePeerIsMetAgain) {
 TEST(LostPeers, ADiagnosisSaysMoreThanTheStatusAndAnOffenceMost) {
   LostPeers peers(5s);
   peers.add(kLost, notice(Status::silent, link::Diagnosis::stuck), base::Instant{1s});
-  EXPECT_THAT(peers.describe(kLost, base::Instant{2s}), HasSubstr("nothing more of it for 5.0 s"));
+  EXPECT_THAT(peers.describe(kLost, base::Instant{2s}), HasSubstr("sent no more of it for 5.0 s"));
   peers.blame(kLost, Offence::guesses);
-  EXPECT_THAT(peers.describe(kLost, base::Instant{2s}), HasSubstr("we put 10.0.0.7:20480 out 1.0 s ago"));
+  EXPECT_THAT(peers.describe(kLost, base::Instant{2s}), HasSubstr("this engine expelled 10.0.0.7:20480 1.0 s ago"));
 }
 
 TEST(LostPeers, WhoeverLeftInOrderIsNotThereForThoseWhoLookLater) {
   LostPeers peers(5s);
   EXPECT_TRUE(peers.add(kLost, notice(Status::refused, link::Diagnosis::left), base::Instant{1s}));
   EXPECT_TRUE(peers.add(kLost, notice(Status::unreachable), base::Instant{2s}));
-  EXPECT_THAT(peers.describe(kLost, base::Instant{3s}), HasSubstr("as it said before"));
+  EXPECT_THAT(peers.describe(kLost, base::Instant{3s}), HasSubstr("as it had announced"));
   peers.forget(kLost);
   EXPECT_FALSE(peers.add(kLost, notice(Status::unreachable), base::Instant{4s}));
 }

@@ -7,11 +7,12 @@ namespace fairlead::transport {
 std::string_view describe(Offence offence) {
   switch (offence) {
     case Offence::takes_no_answers:
-      return "asked for more than it took answers to: is it stopped, or its receive buffer too small?";
+      return "sent requests but did not acknowledge the answers: is it stopped, or its receive buffer too small?";
     case Offence::guesses:
-      return "showed wrong keys again and again: does it use descriptors, tags or region keys of another job or life?";
+      return "sent wrong keys repeatedly: does it use descriptors, tags or region keys of another job or of an earlier "
+             "process?";
     case Offence::holds_memory:
-      return "did not acknowledge in time what was cancelled here: is it overloaded?";
+      return "did not acknowledge cancelled operations in time: is it overloaded?";
     case Offence::none:
       break;
   }

@@ -117,7 +117,7 @@ void Transports::ask(link::PeerHandle peer, base::Duration silent_for, base::Ins
 
 void Transports::expel(link::PeerHandle peer, std::string_view why, base::Instant now) {
   flight_.report(LogTopic::engine,
-                 [&] { return fmt::format("{} is put out: it {}\n", address(peer).to_string(), why); });
+                 [&] { return fmt::format("{} is expelled: it {}\n", address(peer).to_string(), why); });
   if (!shm::Transport::has(peer)) return link_.expel(peer, now);
   if (shm_->is_open(peer)) shm_->connections().end(static_cast<std::uint32_t>(shm_->name_of(peer) - 1), why);
 }

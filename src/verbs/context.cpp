@@ -150,7 +150,7 @@ Result<Context> Context::open(const Device& device, const ContextOptions& option
   auto state = std::make_shared<ContextState>(device, options);
   state->core = std::move(*core);
   state->pair_core = state->core->pairs();
-  if (state->pair_core == nullptr) return failure(EOPNOTSUPP, "this engine knows no queue pairs");
+  if (state->pair_core == nullptr) return failure(EOPNOTSUPP, "this engine does not support queue pairs");
   state->accounts = state->pair_core->accounts();
   auto events = state->pair_core->open_notices();
   if (!events) return std::unexpected(std::move(events.error()));

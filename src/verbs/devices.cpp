@@ -82,7 +82,7 @@ Result<> check(const ContextState& context, const AddressVector& vector) {
   if (context.personality == Personality::roce) {
     return failure(EINVAL, "address vector: a RoCE device needs a GRH (is_global and a GID)");
   }
-  if (vector.dlid == 0) return failure(EINVAL, "address vector: LID 0 names nobody");
+  if (vector.dlid == 0) return failure(EINVAL, "address vector: LID 0 names no port");
   return {};
 }
 

@@ -16,33 +16,34 @@ const char* explain(Cause cause) noexcept {
     case Cause::peer_restarted:
       return "the peer's process is a new one: connect again";
     case Cause::port_unreachable:
-      return "nobody listens at the peer's UDP port (any more): is the program still running?";
+      return "no process listens at the peer's UDP port: is the program still running?";
     case Cause::no_such_queue_pair:
       return "the peer's process has no queue pair of that number and type: was it destroyed?";
     case Cause::queue_pair_not_ready:
       return "the peer's queue pair is not ready to receive: it has to be in RTR or RTS, and has not failed";
     case Cause::sequence_mismatch:
-      return "the peer's queue pair expects somebody else: compare dest_qp_num, GID, sq_psn here and rq_psn there";
+      return "the peer's queue pair expects another queue pair or PSN: compare dest_qp_num, GID, sq_psn here and "
+             "rq_psn there";
     case Cause::no_answer:
-      return "the peer took the request and never answered it";
+      return "the peer acknowledged the request but never answered it";
     case Cause::no_receive_posted:
       return "the peer had no receive posted, for longer than rnr_retry and min_rnr_timer allow";
     case Cause::key_unknown:
-      return "the key names no memory region of that protection domain (any more)";
+      return "the key names no memory region of that protection domain, or one that was deregistered";
     case Cause::out_of_range:
-      return "the memory region does not contain all of these addresses";
+      return "the address range is not inside the memory region";
     case Cause::no_right:
-      return "the memory region or the queue pair does not permit this: look at access flags and max_dest_rd_atomic";
+      return "the memory region or the queue pair does not permit this: check access flags and max_dest_rd_atomic";
     case Cause::misaligned:
       return "atomics need an address divisible by 8";
     case Cause::too_long:
       return "the message is longer than the receive, the MTU or the largest message";
     case Cause::wrong_queue_key:
-      return "the queue key is another one";
+      return "the queue key does not match";
     case Cause::bad_request:
-      return "the request makes no sense on this queue pair: look at max_rd_atomic and the opcode";
+      return "the request is invalid on this queue pair: check max_rd_atomic and the opcode";
     case Cause::peer_failed:
-      return "the peer could not finish it";
+      return "the peer could not complete it";
     case Cause::no_such_shared_queue:
       return "the peer's XRC domain has no shared receive queue of that number: compare the SRQ number, and whether "
              "both ends are XRC";

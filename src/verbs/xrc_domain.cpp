@@ -67,10 +67,10 @@ Result<XrcDomain> XrcDomain::open(const Context& context, const XrcDomainOptions
                        !known->handles.empty() && known->context->pair_core == context.state()->pair_core &&
                        !known->context->is_dead();
     if (!is_it) continue;
-    if (options.has_to_create) return failure(EINVAL, "XRC domain: somebody has that of the file open already");
+    if (options.has_to_create) return failure(EINVAL, "XRC domain: the domain of this file is open already");
     return XrcDomain(open_handle(known));
   }
-  if (!options.may_create) return failure(EAGAIN, "XRC domain: nobody has that of the file open");
+  if (!options.may_create) return failure(EAGAIN, "XRC domain: the domain of this file is not open");
   auto made = make_domain(context, file);
   made->file = base::FileDescriptor(::fcntl(options.descriptor, F_DUPFD_CLOEXEC, 0));
   if (!made->file.is_open()) return failure(errno, "XRC domain: no descriptor is left to keep its file (ulimit -n)");

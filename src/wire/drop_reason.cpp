@@ -14,12 +14,12 @@ struct DropRow {
 constexpr std::array<DropRow, kDropReasons> kDropRows{{
     {"too short", "fewer bytes than a segment header"},
     {"wrong version", "of another version of the protocol, or of another protocol"},
-    {"wrong kind", "a kind of segment that this version does not know"},
+    {"wrong kind", "an unknown kind of segment"},
     {"wrong length", "the header names another length than arrived, or than this kind has"},
-    {"wrong checksum", "damaged on the way"},
+    {"wrong checksum", "damaged in transit"},
     {"reserved not zero", "bits are set that this version sends as zero"},
-    {"bad token", "a token where none may be, or none where one must be"},
-    {"bad hello", "a greeting with impossible values"},
+    {"bad token", "an unexpected token, or a missing one"},
+    {"bad hello", "a hello with impossible values"},
     {"bad record", "a record that does not fit its segment, or of an unknown kind"},
 }};
 static_assert(!kDropRows.back().sentence.empty());
