@@ -79,7 +79,8 @@ TEST(Explain, StatesAreKnown) {
 }
 
 TEST(Explain, RefusalsOfActiveMessagesAreKnown) {
-  EXPECT_THAT(*explain("bad_handler"), StartsWith("bad_handler (why an active message came back 4): the receiver has no such handler"));
+  EXPECT_THAT(*explain("bad_handler"),
+              StartsWith("bad_handler (why an active message came back 4): the receiver has no such handler"));
   EXPECT_THAT(*explain("left"), StartsWith("left (why an active message came back 11): "));
   EXPECT_THAT(*explain("AM_ERR_IN_USE"), StartsWith("AM_ERR_IN_USE (code of AM-2 5): "));
 }
