@@ -5,8 +5,7 @@
 //
 // Stalled peers. A peer may be heard and yet finish nothing: it has begun a message and does not go on, or it
 // acknowledges everything but the oldest segment. Its resources would be held for ever, so its session ends with
-// `silent`. Dropping its message alone would not do: the message would be acknowledged, and yet thrown
-// away.
+// `silent`. To drop only its unfinished message would not do: the message would be acknowledged, and yet lost.
 //
 // While something is open, the peer is checked every quarter of give_up_after. Checks are counted, not time, so that a
 // host that was suspended does not give its peers up when it wakes.

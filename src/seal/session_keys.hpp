@@ -4,8 +4,8 @@
 //
 //   1. The responder answers, keeps the next epoch's keys in addition, and opens with both.
 //   2. The initiator, on the answer, seals with the new keys, and opens with both.
-//   3. The first segment that the responder opens with the new keys proves that both sides have them; it seals with
-//   them too.
+//   3. The first segment that the responder opens with the new keys proves that both sides have them. From then on the
+//      responder seals with them, too.
 //
 // The previous keys stay for segments still in flight, until drop_previous() or the next change. Keys are wiped when
 // they are dropped.
