@@ -1,4 +1,4 @@
-/* For programs that know the AMMPI form of AM-2: the same library under the other name. */
+/* For programs that use the AMMPI names of AM-2; it is the same library. */
 #ifndef FAIRLEAD_AMMPI_H
 #define FAIRLEAD_AMMPI_H
 

@@ -1,4 +1,4 @@
-/* prog NPROCS SPAWN: messages that are not taken come back with their code, and 1000 good ones follow on the same pair.
+/* prog NPROCS SPAWN: refused messages come back with their code, and 1000 good ones follow on the same pair.
  */
 #include <amudp_spmd.h>
 

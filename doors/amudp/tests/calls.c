@@ -37,7 +37,7 @@ static void on_medium(void* token, void* data, size_t length, int value) {
   CHECK(length == 5 && value == 7);
   ++arrivals;
 }
-/* Takes more than it is sent: a reply of no arguments to a handler of four. */
+/* Has more parameters than the message has arguments: a reply without arguments to a handler with four. */
 static void on_four(void* token, void* data, size_t length, int value) {
   (void)token, (void)data, (void)length, (void)value;
   ++replies;
@@ -241,7 +241,7 @@ int main(void) {
   OK(AMX_SetInterruptMode(other, 0));
   OK(AM_FreeEndpoint(second));
   CHECK_CODE(AM_FreeEndpoint(second), AM_ERR_BAD_ARG);
-  /* A bundle with several endpoints goes with all of them. */
+  /* Freeing a bundle frees all of its endpoints. */
   for (i = 0; i < 9; ++i) OK(AM_AllocateEndpoint(bundle, &second, &second_name));
   OK(AM_FreeBundle(bundle));
   CHECK_CODE(AM_FreeBundle(bundle), AM_ERR_BAD_ARG);

@@ -1,4 +1,4 @@
-/* What the test programs share: a check that says what failed, in which rank. */
+/* Shared by the test programs: a check that reports what failed, and in which rank. */
 #ifndef FAIRLEAD_AMUDP_CHECK_H
 #define FAIRLEAD_AMUDP_CHECK_H
 

@@ -1,5 +1,5 @@
-/* prog [NPROCS SPAWN] ROUNDS P|B: every rank sends messages of all kinds to every rank, itself too, and counts what
- * comes back. P polls, B blocks. Built with AMMPI it takes no console words. */
+/* prog [NPROCS SPAWN] ROUNDS P|B: every rank sends messages of all kinds to every rank, including itself, and
+ * counts the replies. P polls, B blocks. Built with AMMPI it takes no console arguments. */
 #ifdef AMMPI
 #include <ammpi_spmd.h>
 #else
@@ -69,7 +69,7 @@ static void on_returned(int status, op_t op, void* block) {
 static void wait_for(int count) {
   while (back < count) {
     OK(is_blocking ? AM_WaitSema(bundle) : AM_Poll(bundle));
-    if (ranks > 4) sched_yield(); /* more than a small machine has processors */
+    if (ranks > 4) sched_yield(); /* more ranks than a small machine has processors */
   }
 }
 
@@ -114,7 +114,7 @@ int main(int argc, char** argv) {
         const int salt = round + size;
         for (i = 0; i < kLongest; ++i) out[i] = (unsigned char)(i + salt);
         OK(AM_RequestI1(ep, to, kMedium, out, sizes[size], salt));
-        /* Each sender has its own place at each receiver, one long message there at a time. */
+        /* Each sender has its own place at each receiver, for one long message at a time. */
         wait_for(sent);
         OK(AM_RequestXfer1(ep, to, (size_t)(check_rank % 8) * kLongest, kLong, out, sizes[size], salt));
         sent += 2;
@@ -125,7 +125,7 @@ int main(int argc, char** argv) {
   wait_for(sent);
   OK(AMX_SPMDBarrier());
   for (i = 0; i < ranks; ++i) CHECK(seen_from[i] == rounds * 13);
-  /* What the others placed here last is still here: fetch from each its first bytes of our own place. */
+  /* The data that others placed last is still there: fetch the start of our own place from each. */
   for (to = 0; to < ranks && ranks <= 7; ++to) {
     OK(AM_GetXfer1(ep, to, (size_t)(check_rank % 8) * kLongest, kGot, 7 * kLongest, 3000, rounds - 1 + 5));
     ++sent;

@@ -1,6 +1,6 @@
-/* prog [NPROCS SPAWN] RANK COUNT P|B: every rank sends messages of all kinds to all others, without an end, and that
- * rank leaves in order after so many rounds; then all others do, with messages under way. No handler 0: a message that
- * came back would end the process with an error. */
+/* prog [NPROCS SPAWN] RANK COUNT P|B: every rank sends messages of all kinds to all others, endlessly. RANK
+ * leaves in an orderly way after COUNT rounds, then all others do, with messages in flight. No handler 0: a message
+ * that came back would end the process with an error. */
 #include <amudp_spmd.h>
 
 #include "check.h"

@@ -1,5 +1,5 @@
-/* prog [NPROCS SPAWN] RANK HOW: that rank dies by HOW (kill, exit, leave), the others compute without a call; with
- * "stuck" it is killed, and the others cannot end by themselves. */
+/* prog [NPROCS SPAWN] RANK HOW: that rank ends by HOW (kill, exit, leave), while the others compute without a call.
+ * With "stuck" it is killed, and the others cannot end by themselves. */
 #include <amudp_spmd.h>
 #include <signal.h>
 #include <string.h>

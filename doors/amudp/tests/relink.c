@@ -1,5 +1,5 @@
-/* prog NPROCS SPAWN: sees none of our headers. What it declares is AMUDP's ABI as objects have it that were compiled
- * long ago, and must stay so. Linked with the archive. Each rank sends one message of each kind to the next. */
+/* prog NPROCS SPAWN: uses none of our headers. Its declarations are AMUDP's ABI as in objects compiled long ago, and
+ * must not change. Linked with the archive. Each rank sends one message of each kind to the next. */
 #include <netinet/in.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* A program written to Motr's net layer alone: a message to a server and its answer, then a bulk transfer of a descriptor
- * that was sent. It includes the headers that such programs include. */
+/* A program written to Motr's net layer alone: a message to a server and its answer, then a bulk transfer with a
+ * descriptor sent in a message. It includes the headers that such programs include. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static void tm_event(const struct m0_net_tm_event *ev) {
 }
 static const struct m0_net_tm_callbacks tm_callbacks = {.ntc_event_cb = tm_event};
 
-/* Each buffer tells its end by its own flag, under its machine's mutex, and the machine's channel. */
+/* Each buffer's end sets a flag under its machine's mutex, and signals the machine's channel. */
 static void buffer_event(const struct m0_net_buffer_event *ev) {
   check(ev->nbe_status, "completion");
   ev->nbe_buffer->nb_length = ev->nbe_length;
