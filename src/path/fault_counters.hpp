@@ -31,7 +31,7 @@ inline constexpr std::array kFaultCounterRows{
     base::CounterRow{"reorder_expired", &FaultCounters::reorder_expired,
                      "reordered datagrams released by time, because too few others followed"},
     base::CounterRow{"duplicated", &FaultCounters::duplicated, "datagrams of which a copy was sent"},
-    base::CounterRow{"corrupted", &FaultCounters::corrupted, "datagrams of which a bit was changed"},
+    base::CounterRow{"corrupted", &FaultCounters::corrupted, "datagrams of which one byte was changed"},
     base::CounterRow{"delayed", &FaultCounters::delayed, "datagrams that were delayed, copies included"},
     base::CounterRow{"pool_overran", &FaultCounters::pool_overran,
                      "datagrams that passed without faults or copies, because the pool was full"},
