@@ -17,7 +17,8 @@ class Awaited {
   void add(std::uint32_t slot, base::Instant now);
   /// Returns whether both ends have come; the operation is then removed.
   bool is_over(std::uint32_t slot);
-  /// Returns an operation that waited for the lost peer and that this call has ended; kNone if none is left.
+  /// Returns the next operation that waited for the lost peer, with its status set; kNone if none is left. The caller
+  /// ends the operation.
   std::uint32_t take_lost(link::PeerHandle peer, Status status);
   bool has(std::uint32_t peer_slot);
   /// Returns when to ask peers that owe answers whether they still exist.

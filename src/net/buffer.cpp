@@ -151,7 +151,7 @@ Buffer::~Buffer() {
         if (Turn::is_calling() && machine->abandon(state)) return;
       }
     }
-    // A callback on another thread still uses this handle.
+    // Unless this thread is in a callback of the buffer, wait until no callback on another thread uses the handle.
     if (BufferState::Calling::is_inside(state)) break;
     if (is_idle(state)) break;
     if (Turn::is_calling()) {

@@ -85,8 +85,8 @@ struct alignas(64) BufferState {
              buffer.kind != kind && buffer.phase.load(std::memory_order_acquire) == Phase::free &&
              buffer.references.load(std::memory_order_acquire) == 1;
     }
-    /// Transfers the handle's reference to the outermost callback of the buffer on this thread. Releases it if there is
-    /// none.
+    /// Transfers the handle's reference to the outermost callback of the buffer on this thread. Releases it if there
+    /// is none, or if that callback holds a reference already.
     static void inherit(BufferState& buffer) {
       Calling* frame = outermost(buffer);
       if (frame != nullptr && !frame->has_reference_) {

@@ -7,8 +7,8 @@
 // Parts: OperationQueues (the buffers), MachinePort (the place in the engine), Turn (which thread calls back),
 // TakenEvents, DropReport, LossReport, ReceiveProvision, Changes.
 //
-// Lock: one mutex guards the whole machine, and serialises calls to the Core. The machine holds it during Core calls
-// that do not wait, but never during a callback or Core::wait().
+// Lock: one mutex guards the whole machine, and serialises the Core calls that must not overlap. The machine holds it
+// during Core calls that do not wait, but never during a callback or Core::wait().
 //
 // Threads: with automatic delivery, the machine has one event thread. With synchronous delivery it has none. Calls that
 // deliver or wait first do their own work, and then that of the event thread (machine_calls): deadlines, reports of

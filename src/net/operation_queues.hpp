@@ -49,7 +49,7 @@ class OperationQueues {
   void end_all() {
     for (BufferState& buffer : queued_) end_early(buffer, BufferState::Ender::owner);
   }
-  /// Ends all operations whose deadline has passed.
+  /// Asks the Core to end all operations whose deadline has passed.
   void expire();
   /// Resources to return to the Core after a batch of events.
   struct Released {

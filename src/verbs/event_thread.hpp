@@ -24,7 +24,7 @@ class EventThread {
   ~EventThread();
 
   const std::shared_ptr<ChannelState>& channel() const { return channel_; }
-  /// A callback that destroys its own queue must not wait for its own end.
+  /// Returns whether the caller is in a callback: there, destroying a queue must not wait for that callback to end.
   bool is_this_thread() const { return thread_.is_this(); }
 
  private:
