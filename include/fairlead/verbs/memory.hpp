@@ -47,7 +47,7 @@ struct RemoteMemory {
 };
 
 /// A memory region. Move-only; the destructor deregisters. Keys are not reused soon: a stale key matches none of the
-/// next 200,000 regions.
+/// next 260,000 regions.
 class MemoryRegion {
  public:
   /// Registers memory of the caller. EINVAL: the access flags need local_write. EFAULT: the memory is not mapped, or
