@@ -54,8 +54,7 @@ class ExposurePublisher {
     return place == kNone ? kNone : place & ~kOutside;
   }
 
-  // Operations on the exposure of a key
-  // --------------------------------------------------------------------------------
+  // Operations on the exposure of a key ------------------------------------------------------------------------------
 
   /// Withdraws the exposure because a message wants it. Returns false if a peer may have claimed it or use it; the
   /// peer's result then follows.

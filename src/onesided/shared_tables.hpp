@@ -2,10 +2,11 @@
 // The tables at the start of an engine's arena (shm/arena.hpp). They describe its regions, queue pairs and exposures to
 // local peers, which then carry out one-sided operations by themselves.
 //
-// Only the owner writes them, and it reads back nothing except the results of its own swaps. Each record is a seqlock:
-// its version is even while the record is valid and odd during a change. A reader copies the record and checks the
-// version again. The reader also checks the copy against the size of the arena, so a lying owner misleads others only
-// about its own memory. Every peer can write here, too, so versions come from the owner's private count.
+// Only the owner writes records; initiators only swap the holder of an exposure. The owner reads back nothing except
+// the results of its own swaps. Each record is a seqlock: its version is even while the record is valid and odd during
+// a change. A reader copies the record and checks the version again. The reader also checks the copy against the size
+// of the arena, so a lying owner misleads others only about its own memory. A malicious peer can write here, too, so
+// versions come from the owner's private count.
 
 #include <algorithm>
 #include <array>
