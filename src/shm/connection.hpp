@@ -90,9 +90,9 @@ struct Connection {
     return other != nullptr && other->is_leaving.load(std::memory_order_acquire) != 0;
   }
 
-  /// enter() and leave() enclose each access to the peer's memory (ReadSection). An access that enters after the owner
-  /// withdrew an object finds it withdrawn. The owner waits for accesses that began before (ReadSections). The store is
-  /// a release: the owner may see it instead of the end of the previous visit.
+  /// enter() and leave() enclose each access to the peer's memory (onesided::RemoteMemory). An access that enters after
+  /// the owner withdrew an object finds it withdrawn. The owner waits for accesses that began before (ReadSections).
+  /// The store is a release: the owner may see it instead of the end of the previous visit.
   void enter(Use use) noexcept {
     if (++turn == 0) ++turn;
     own->at.store(std::uint64_t{turn} << Use::kTurnShift | use.name(), std::memory_order_release);
