@@ -57,7 +57,7 @@ enum class MachineState : std::uint8_t {
   failed = 6,  ///< could not start; the program can only close it
 };
 
-/// "initialized", "starting", ...
+/// Returns "initialized", "starting", ......
 std::string_view to_string(MachineState state) noexcept;
 
 /// An event of the transfer machine itself. Valid during the callback.
