@@ -19,7 +19,7 @@ enum class QueueKind : std::uint8_t {
 
 inline constexpr std::size_t kQueueKinds = 6;
 
-/// "message receive", "passive bulk send", ...
+/// Returns "message receive", "passive bulk send", ......
 std::string_view to_string(QueueKind kind) noexcept;
 
 }  // namespace fairlead::net
