@@ -46,7 +46,7 @@ struct BufferEvent {
 
 using BufferCallback = std::function<void(const BufferEvent&)>;
 
-/// States of a transfer machine. Motr defines the numbers.
+/// The states of a transfer machine. Motr defines the numbers.
 enum class MachineState : std::uint8_t {
   undefined = 0,    ///< closed
   initialized = 1,  ///< constructed
