@@ -39,7 +39,7 @@ enum class Status : std::uint8_t {
 /// The positive errno that C programs expect for a status; 0 for ok.
 int to_errno(Status status) noexcept;
 
-/// "again", "timed out", ... in lower case.
+/// Returns "again", "timed out", ... in lower case.
 std::string_view to_string(Status status) noexcept;
 
 /// A failed set-up call: what was tried on what, why it failed, and what to do about it.
