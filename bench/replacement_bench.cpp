@@ -152,6 +152,7 @@ class Sender {
   Sender(std::uint32_t number, const engine::RemotePort& to) : to_(to), seed_(std::uint64_t{number} << 32) {
     auto options = engine::EngineOptions::from_environment();
     if (!options || !options->set("path", "udp")) stop("the environment has options that there are not");
+    // Ports of one address: the kernel keeps 1024 neighbours (net.ipv4.neigh.default.gc_thresh3), also of loopback.
     const auto port = static_cast<std::uint16_t>(21000 + number);
     auto core = embedded::attach_embedded(*base::SocketAddress::from_ip("127.1.0.1", port), *options);
     if (!core) stop(core.error().message);

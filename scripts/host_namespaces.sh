@@ -1,7 +1,8 @@
 #!/bin/bash
 # A cluster of hosts on one machine: each is a network namespace with one fairleadd and four applications that attach to
-# it (agents of `fairlead nettest`). All talk to all and each drops some of the datagrams that it sends; every byte is verified. Then one
-# daemon is killed while they talk: its own applications fail, and after its restart all of them work again.
+# it (agents of `fairlead nettest`). All talk to all and each drops some of the datagrams that it sends; every byte is
+# verified. Then the daemons are replaced in turn while they talk, REPLACEMENTS times (100). Then one daemon is
+# killed while they talk: its own applications fail, and after its restart all of them work again.
 #   scripts/host_namespaces.sh [HOSTS [SECONDS [LOSS% [COMMAND]]]]
 # The namespaces go with this script.
 set -euo pipefail
@@ -10,6 +11,7 @@ seconds=${2:-5}
 loss=${3:-1}
 command=$(realpath "${4:-build/bin/fairlead}")
 daemon=$(dirname "$command")/fairleadd
+replacements=${REPLACEMENTS:-100}
 if [ "${5:-}" != inside ]; then
   as_root=() && [ "$(id -u)" = 0 ] || as_root=(--user --map-root-user)
   exec unshare "${as_root[@]}" --net --mount --pid --fork --kill-child "$0" "$hosts" "$seconds" "$loss" "$command" inside
@@ -36,7 +38,7 @@ wait_for() {
 # start HOST: its daemon and its applications.
 start() {
   local host=$1
-  FAIRLEAD_FAULT="drop=$loss%" ip netns exec "host$host" "$daemon" --socket "/run/host$host" 2> "/run/daemon$host" &
+  FAIRLEAD_PATH=udp FAIRLEAD_FAULT="drop=$loss%" ip netns exec "host$host" "$daemon" --socket "/run/host$host" 2> "/run/daemon$host" &
   echo $! > "/run/pid$host"
   wait_for "/run/daemon$host" "listens at"
   for portal in "${portals[@]}"; do
@@ -76,6 +78,22 @@ for what in "ping --size 64" "ping --size 4K" "bulk --size 64K" "bulk --size 1M"
   # shellcheck disable=SC2086
   talk --type $what --time "$seconds"
 done
+
+echo "== the daemons are replaced meanwhile, in turn, $replacements times: nobody notices"
+for begun in $(seq 0 25 $((replacements - 1))); do
+  talk --type bulk --size 64K --time 10 > /run/replaced 2>&1 &  # an agent may give up longer runs
+  talking=$!
+  sleep 1
+  for i in $(seq $((begun + 1)) $((begun + 25 < replacements ? begun + 25 : replacements))); do
+    "$daemon" --replace --socket "/run/host$((i % hosts + 1))" >> /run/pauses
+  done
+  if ! wait "$talking"; then
+    cat /run/replaced /run/daemon* >&2
+    exit 1
+  fi
+  grep -h "verified\|^out" /run/replaced
+done
+grep -o '[0-9.]* ms' /run/pauses | sort -n | awk '{ all[NR] = $1 } END { printf "%d replacements; they stood still for %s ms in the median, %s ms at most\n", NR, all[int((NR + 1) / 2)], all[NR] }'
 
 echo "== the daemon of host 1 is killed meanwhile"
 talk --type ping --size 4K --time "$seconds" > /run/killed 2>&1 &
