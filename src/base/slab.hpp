@@ -50,6 +50,7 @@ class Slab {
   }
 
   T& operator[](std::uint32_t slot) { return entry_at(slot).object; }
+  const T& operator[](std::uint32_t slot) const { return entry_at(slot).object; }
   std::uint32_t generation(std::uint32_t slot) const { return entry_at(slot).generation; }
 
   /// Returns the object of that name, or null if it is gone. Any numbers are allowed.

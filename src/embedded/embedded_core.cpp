@@ -104,8 +104,8 @@ Status EmbeddedCore::expose(engine::PortHandle port, const engine::Exposure& exp
 Status EmbeddedCore::send(engine::PortHandle port, const engine::Send& send, engine::OperationHandle& operation) {
   if (send.part.length > kMessageSizeMax) return Status::message_size;
   return driver_.submit_locked([&] {
-    if (!send.is_loan && !send.is_confirmed && send_short(port, send.to, {&send.part, 1}, {&operation, 1}) == 1)
-      return Status::ok;
+    const bool is_plain = !send.is_loan && !send.is_confirmed;
+    if (is_plain && send_short(port, send.to, {&send.part, 1}, {&operation, 1}, send.now) == 1) return Status::ok;
     return driver_.engine().messages().send(port, send, operation, driver_.time_of_call(send.now));
   });
 }
@@ -115,7 +115,7 @@ std::size_t EmbeddedCore::send_all(engine::PortHandle port, const engine::Remote
                                    Status& status) {
   std::size_t sent = 0;
   status = driver_.submit_locked([&] {
-    sent = send_short(port, to, parts, operations);
+    sent = send_short(port, to, parts, operations, {});
     if (sent == parts.size()) return Status::ok;
     const base::Instant now = driver_.time_of_call();
     for (; sent < parts.size(); ++sent) {
@@ -131,13 +131,16 @@ std::size_t EmbeddedCore::send_all(engine::PortHandle port, const engine::Remote
   return sent;
 }
 
-/// Under the lock. How many took the fast path; the others have to go the general way.
+/// Under the lock. How many a known peer's transport has taken; the others have to go the general way. `known`: the
+/// clock has just been asked.
 std::size_t EmbeddedCore::send_short(engine::PortHandle port, const engine::RemotePort& to,
                                      std::span<const link::SendPart> parts,
-                                     std::span<engine::OperationHandle> operations) {
-  const link::PeerHandle* const peer = driver_.engine().find_local(to.engine);
+                                     std::span<engine::OperationHandle> operations, base::Instant known) {
+  const link::PeerHandle* const peer = driver_.engine().find_peer(to.engine);
   if (peer == nullptr) return 0;
-  return driver_.engine().messages().send_short(port, *peer, to.port, parts, operations, driver_.time_of_local_call());
+  const bool is_local = shm::Transport::has(*peer);
+  const base::Instant now = is_local ? driver_.time_of_local_call() : driver_.time_of_call(known);
+  return driver_.engine().messages().send_short(port, *peer, to.port, parts, operations, now);
 }
 
 Status EmbeddedCore::put(engine::PortHandle port, const engine::Transfer& transfer,

@@ -81,7 +81,7 @@ class EmbeddedCore final : public engine::Core {
   static constexpr std::uint64_t kMessageSizeMax = 1ULL << 40;
 
   std::size_t send_short(engine::PortHandle port, const engine::RemotePort& to, std::span<const link::SendPart> parts,
-                         std::span<engine::OperationHandle> operations);
+                         std::span<engine::OperationHandle> operations, base::Instant known);
 
   Driver driver_;
   EmbeddedActive active_{driver_};

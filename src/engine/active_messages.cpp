@@ -87,7 +87,7 @@ Status ActiveMessages::send(link::PeerHandle peer, const Port& port, const Activ
                                             now, reference);
   if (status != Status::ok) return status;
   ++counters_.sent;
-  transports_->flight().submitted(peer, message.length, now);
+  transports_->flight().submitted(peer, 1, message.length, now);
   transports_->send_eagerly(peer, now);
   return Status::ok;
 }

@@ -123,6 +123,7 @@ bool Engine::cancel(PortHandle port, OperationHandle operation, base::Instant no
 void Engine::cancel_all(PortHandle port, base::Instant now) {
   messages_.set_spares(port, {});
   messages_.for_each_of(port, [&](OperationHandle operation) { cancel(port, operation, now); });
+  messages_.cancel_short_of(port, now);
   messages_.give_back_all(port, now);
 }
 
@@ -170,8 +171,8 @@ void Engine::check() {
   messages_.check(of_port);
   ports_.for_each([&](std::uint32_t slot, const Port& port) {
     const std::uint64_t own = slot < of_port.size() ? of_port[slot] : 0;
-    const std::uint64_t elsewhere = shm_transport() != nullptr ? shm_transport()->count_pending(slot) : 0;
-    ENSURE(port.operations == own + elsewhere, "port {}: {} operations, of which {} are here and {} in shared memory",
+    const std::uint64_t elsewhere = transports_ ? transports_->count_pending(slot) : 0;
+    ENSURE(port.operations == own + elsewhere, "port {}: {} operations, of which {} are here and {} in the transports",
            port.number, port.operations, own, elsewhere);
   });
   active_.check();

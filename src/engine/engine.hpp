@@ -37,7 +37,7 @@ namespace fairlead::engine {
 
 /// What an engine keeps for what is pending.
 struct EngineUse {
-  std::uint32_t operations = 0;
+  std::uint32_t operations = 0;  // of all ports, also the short messages that the transports have
   std::uint32_t placements = 0;  // messages in several chunks that are under way
   std::uint32_t deferred = 0;    // answers that wait for room in the link
   std::uint32_t loans = 0;       // messages in peers' memory that are being read here
@@ -67,7 +67,7 @@ class Engine {
   /// How much of its bounded memory is in use: all zero when nothing is pending.
   EngineUse use() const {
     const Messages::Use messages = messages_.use();
-    return {messages.operations, messages.placements + active_.filling(),
+    return {ports_.operations(), messages.placements + active_.filling(),
             static_cast<std::uint32_t>(messages.answers + active_.deferred()), messages.loans};
   }
 
@@ -107,9 +107,14 @@ class Engine {
   bool is_network_idle() const {
     return transports_ && transports_->is_network_idle() && !messages_.is_owing() && !active_.is_owing();
   }
-  /// The peer at that address, if messages to it go through shared memory; as far as it is known at once.
+  /// The peer at that address, as far as it is known at once.
+  const link::PeerHandle* find_peer(const base::SocketAddress& address) const {
+    return transports_ ? transports_->find(address) : nullptr;
+  }
+  /// The same, if messages to it go through shared memory.
   const link::PeerHandle* find_local(const base::SocketAddress& address) const {
-    return transports_ ? transports_->find_local(address) : nullptr;
+    const link::PeerHandle* const peer = find_peer(address);
+    return peer != nullptr && shm::Transport::has(*peer) ? peer : nullptr;
   }
   /// Whether something waits to leave or to be acknowledged: answers to peers, that nobody here waits for.
   bool is_owing() const;
@@ -166,7 +171,6 @@ class Engine {
   bool react(base::Instant now);
   void deliver(const link::Delivery& delivery, base::Instant now);
   void end_outcome(const link::Outcome& outcome);
-  void end_short(const shm::ShortEnd& end);
   void end_arrival(std::uint64_t target, Status status);
 
   // engine_peers.cpp

@@ -41,7 +41,7 @@ using EngineCheckDeathTest = EngineCheck;
 TEST_F(EngineCheckDeathTest, SeesAnOperationThatIsCountedAndNotThere) {
   post_and_send();
   ++far_.engine->ports().find(far_.port)->operations;
-  EXPECT_DEATH(far_.engine->check(), "2 operations, of which 1 are here and 0 in shared memory");
+  EXPECT_DEATH(far_.engine->check(), "2 operations, of which 1 are here and 0 in the transports");
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ struct Engine::LocalArrivals {
     return engine.pairs_ && engine.pairs_->deliver_short(from, head, turn, bytes, now);
   }
   void deliver(const link::Delivery& delivery) { engine.deliver(delivery, now); }
-  void ended(const shm::ShortEnd& end) { engine.end_short(end); }
+  void ended(const link::Outcome& end) { engine.end_outcome(end); }
 };
 
 std::size_t Engine::progress_into(Port& port, std::span<Completion> to, base::Instant now, bool& any) {
@@ -121,10 +121,6 @@ bool Engine::react(base::Instant now) {
   if (!transports_->has_news()) [[likely]]
     return false;
   bool any = false;
-  while (const auto end = shm_transport() ? shm_transport()->next_lost() : std::nullopt) {
-    end_short(*end);
-    any = true;
-  }
   // Outcomes first: a peer's loss promises that every message to it has had its outcome.
   while (const auto outcome = transports_->next_outcome()) {
     end_outcome(*outcome);
@@ -137,12 +133,8 @@ bool Engine::react(base::Instant now) {
   return any;
 }
 
-void Engine::end_short(const shm::ShortEnd& end) {
-  if (end.owner == shm::Transport::kOfPairs) return pairs_->end_outcome({end.cookie, end.status}, now_);
-  messages_.end_short(end, now_);
-}
-
 void Engine::end_outcome(const link::Outcome& outcome) {
+  if (outcome.owner < shm::Transport::kOfPairs) return messages_.end_short(outcome, now_);
   if (transport::Cookie::of(outcome.cookie).client == transport::Client::queue_pairs)
     return pairs_->end_outcome(outcome, now_);
   messages_.end_outcome(outcome, now_);

@@ -384,6 +384,46 @@ TEST_F(TwoEngines, APeerThatIsNotThereEndsEachSendWithItsCause) {
   EXPECT_NE(text.find("10.0.0.9:20480"), std::string::npos) << text;
 }
 
+TEST_F(TwoEngines, ShortMessagesToAPortThatNobodyHasAreRefused) {
+  auto sent = pattern(10, 1);
+  const iovec from = piece(sent);
+  OperationHandle name;
+  for (std::uint64_t i = 0; i < 5; ++i)
+    ASSERT_EQ(a().engine->messages().send(a().port, {.to = {host(1), 77}, .part = {{&from, 1}, 10, i}}, name, now_),
+              Status::ok);
+  EXPECT_EQ(a().engine->messages().use().operations, 0U) << "they are copied";
+  EXPECT_EQ(a().engine->use().operations, 5U);
+  a().engine->check();
+  run(100ms);
+  const auto events = a().events();
+  ASSERT_EQ(events.size(), 5u);
+  for (const Completion& event : events) EXPECT_EQ(event.status, Status::refused);
+  a().engine->check();
+}
+
+TEST_F(TwoEngines, ShortMessagesOfAPortThatIsClosedEndAtOnce) {
+  auto sent = pattern(10, 1);
+  const iovec from = piece(sent);
+  OperationHandle name;
+  for (std::uint64_t i = 0; i < 40; ++i) {
+    ASSERT_EQ(a().engine->messages().send(a().port, {.to = b().remote(), .part = {{&from, 1}, 10, i}}, name, now_),
+              Status::ok);
+    if (i == 0) run(100ms);
+    if (i == 20) a().engine->progress(now_);  // the others wait
+  }
+  EXPECT_EQ(a().events().size(), 1u);
+  EXPECT_TRUE(a().engine->cancel(a().port, name, now_));
+  EXPECT_FALSE(a().engine->cancel(a().port, name, now_));
+  EXPECT_EQ(a().events().size(), 1u);
+  a().engine->check();
+  a().engine->cancel_all(a().port, now_);
+  EXPECT_EQ(a().engine->ports().find(a().port)->operations, 0u);
+  for (const Completion& event : a().events()) EXPECT_EQ(event.status, Status::canceled);
+  a().engine->free_port(a().port);
+  run(100ms);
+  a().engine->check();
+}
+
 TEST_F(TwoEngines, ACancelledReceiveTellsItsMessagesFirst) {
   std::vector<std::byte> received(100);
   const iovec to = piece(received);

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "base/time.hpp"
+#include "link/operation_handle.hpp"
 
 namespace fairlead::engine {
 
@@ -15,12 +15,6 @@ struct PortHandle {
   bool operator==(const PortHandle&) const = default;
 };
 
-/// A submitted operation; index + generation, so that a late cancel simply misses.
-struct OperationHandle {
-  std::uint32_t slot = ~0U;
-  std::uint32_t generation = 0;
-  base::Instant at{};  // when it was submitted, by the engine's clock; unset if the engine had no need to know
-  bool operator==(const OperationHandle&) const = default;
-};
+using link::OperationHandle;
 
 }  // namespace fairlead::engine

@@ -84,6 +84,12 @@ void Messages::deliver_told(const link::Delivery& delivery, base::Instant now) {
   const auto status = is_known ? static_cast<Status>(told.status) : Status::refused;
   if (told.cookie == 0 && shm::Transport::has(delivery.peer) && status != Status::ok)
     return context_.shm_transport()->end_line(delivery.peer, told.a, status);
+  if (slot_of(told.cookie) >= link::kShortSlots) {
+    const OperationHandle name{slot_of(told.cookie), generation_of(told.cookie)};
+    if (status == Status::ok || !context_.transports->mark_refused(delivery.peer, name, status))
+      ++context_.counters.dropped_late_answer;
+    return;
+  }
   Operation* const send = context_.operations.find(told.cookie);
   if (send == nullptr || send->kind != OperationKind::send || send->peer != delivery.peer) {
     ++context_.counters.dropped_late_answer;
@@ -185,8 +191,6 @@ void Messages::end_outcome(const link::Outcome& outcome, base::Instant now) {
   if (operation == nullptr) return;  // fire and forget
   const std::uint32_t slot = cookie.place;
   operation->is_link_pending = false;
-  if (outcome.status != Status::ok && operation->kind != OperationKind::expose_readable) [[unlikely]]
-    context_.transports->flight().failed(operation->peer, now);
   const bool is_send = operation->kind == OperationKind::send;
   if ((is_send && !operation->is_answer_pending) || operation->kind == OperationKind::expose_readable) {
     if (is_send) awaited_.is_over(slot);
@@ -200,7 +204,7 @@ void Messages::end_outcome(const link::Outcome& outcome, base::Instant now) {
   settle(slot, now);
 }
 
-void Messages::end_short(const shm::ShortEnd& end, base::Instant now) {
+void Messages::end_short(const link::Outcome& end, base::Instant now) {
   Port& port = context_.ports[end.owner];
   --port.operations;
   context_.ports.put_event(port, end.owner, [&](void* place) {

@@ -10,8 +10,9 @@
 //   loans      messages that are read in their sender's memory
 //   patience   what was cancelled and does not end
 //
-// An operation lives from its submission to its final event. A short message that takes the fast path inside the host
-// has none: it is copied, and only its cookie, owner and length remain, in the transport.
+// An operation lives from its submission to its final event. A short message has none if the transport takes it at
+// once: it is copied, and only its cookie, owner and length remain there. It has one if it waits for room in a ring, or
+// for its receiver's word.
 
 #include <algorithm>
 #include <chrono>
@@ -53,8 +54,8 @@ class Messages {
   void set_spares(PortHandle port, const SparePlan& plan) { receives_.set_spares(port, plan); }
   SpareCounts spare_counts(PortHandle port) { return receives_.spare_counts(port); }
   Status send(PortHandle port, const Send& send, OperationHandle& operation, base::Instant now);
-  /// The fast path of send(): short messages to a peer of this host. How many of the parts; with the next, send() has
-  /// to go on.
+  /// Short messages to a known peer: copied, and nothing of them remains but what their events tell. How many of the
+  /// parts; with the next, send() has to go on.
   std::size_t send_short(PortHandle port, link::PeerHandle peer, std::uint32_t target_port,
                          std::span<const link::SendPart> parts, std::span<OperationHandle> operations,
                          base::Instant now);
@@ -67,6 +68,8 @@ class Messages {
   }
   /// Outcomes may have come of it.
   bool cancel(PortHandle port, OperationHandle operation, base::Instant now);
+  /// Of a port that is closed: short messages that may still arrive.
+  void cancel_short_of(PortHandle port, base::Instant now);
   /// It ends by force if it has not ended after the give-up time.
   void grant_patience(PortHandle port, OperationHandle operation, base::Instant now);
   /// Calls visit(handle) for each operation of a port.
@@ -104,7 +107,7 @@ class Messages {
   /// Nobody took the message that has just come through a ring: if there is no such port its sender hears of it.
   void refuse_short(link::PeerHandle from, std::uint32_t target_port, base::Instant now);
   void end_outcome(const link::Outcome& outcome, base::Instant now);
-  void end_short(const shm::ShortEnd& end, base::Instant now);
+  void end_short(const link::Outcome& end, base::Instant now);
   void end_arrival(std::uint64_t target, Status status, base::Instant now);
   /// Everything that waits for the peer.
   void end_peer(link::PeerHandle peer, Status status, base::Instant now);
@@ -147,8 +150,7 @@ class Messages {
   friend class MessagesHandover;
 
   static constexpr std::uint32_t kNone = Operations::kNone;
-  static constexpr std::uint32_t kShortSlots = 1U << 31;  // handles from here on: of short messages
-  static constexpr std::uint64_t kLong = 64 * 1024;       // longer messages are refused if no buffer can take them
+  static constexpr std::uint64_t kLong = 64 * 1024;  // longer messages are refused if no buffer can take them
   static constexpr base::Duration kGrace = std::chrono::microseconds(500);
 
   // messages_submit.cpp

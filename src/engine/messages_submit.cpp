@@ -4,7 +4,7 @@
 
 #include "base/scatter.hpp"
 #include "engine/messages.hpp"
-#include "shm/transport_fast_path.hpp"
+#include "transport/short_sends.hpp"
 
 namespace fairlead::engine {
 
@@ -17,12 +17,20 @@ Status Messages::send(PortHandle handle, const Send& send, OperationHandle& hand
   if (Status status = Status::ok;
       send.is_loan && !send.is_confirmed && !is_loopback && loans_.lend(handle, send, handle_out, status, now))
     return status;
+  link::PeerHandle peer;
+  if (!is_loopback) {
+    const Status status = context_.transports->resolve(send.to.engine, now, peer);
+    if (status != Status::ok) return status;
+    if (!send.is_confirmed && send_short(handle, peer, send.to.port, {&send.part, 1}, {&handle_out, 1}, now) == 1)
+      return Status::ok;
+  }
   const std::uint32_t slot = context_.operations.make(OperationKind::send, handle, send.part.cookie);
   if (slot == kNone) return Status::no_memory;
   Operation& operation = context_.operations[slot];
   operation.memory = send.part.memory;
   operation.length = send.part.length;
   operation.other = send.to;
+  operation.peer = peer;
   handle_out = context_.operations.handle_of(slot);
   handle_out.at = now;
   Status status = Status::ok;
@@ -38,12 +46,10 @@ Status Messages::send(PortHandle handle, const Send& send, OperationHandle& hand
 
 Status Messages::send_by_reference(std::uint32_t slot, const Send& send, base::Instant now) {
   Operation& operation = context_.operations[slot];
-  Status status = context_.transports->resolve(send.to.engine, now, operation.peer);
-  if (status != Status::ok) return status;
   operation.is_link_pending = true;
   // Short messages inside a host go without a name; where that is missed their place in the ring will do.
   const bool is_named = send.is_confirmed || !shm::Transport::has(operation.peer) || send.part.length > kLong;
-  status = context_.transports->submit(
+  const Status status = context_.transports->submit(
       operation.peer,
       {.envelope = {.operation = wire::Operation::message,
                     .flags = send.is_confirmed ? wire::MessageFlags::kConfirm : std::uint16_t{0},
@@ -59,7 +65,7 @@ Status Messages::send_by_reference(std::uint32_t slot, const Send& send, base::I
     operation.is_answer_pending = true;
     awaited_.add(slot, now);
   }
-  context_.transports->flight().submitted(operation.peer, send.part.length, now);
+  context_.transports->flight().submitted(operation.peer, 1, send.part.length, now);
   context_.transports->send_eagerly(operation.peer, now);
   return Status::ok;
 }
@@ -84,11 +90,9 @@ std::size_t Messages::send_short(PortHandle handle, link::PeerHandle peer, std::
   Port* const port = context_.ports.find(handle);
   if (port == nullptr) [[unlikely]]
     return 0;
-  // The peer's place in the transport and the record's in its ring name it, as far as a cancel has to know.
-  const std::uint32_t slot = kShortSlots | (peer.slot - shm::Transport::kFirstSlot);
-  const std::size_t sent = context_.shm_transport()->send_now(
+  const std::size_t sent = context_.transports->send_short(
       peer, {.source_port = port->number, .target_port = target_port, .owner = handle.slot, .parts = parts}, now,
-      [&](std::size_t index, std::uint32_t number) { names[index] = {slot, number, now}; });
+      names);
   port->operations += static_cast<std::uint32_t>(sent);
   context_.counters.messages_sent += sent;
   return sent;
@@ -107,7 +111,7 @@ std::uint64_t Messages::track_send(PortHandle port, link::PeerHandle peer, const
 }
 
 bool Messages::cancel(PortHandle port, OperationHandle name, base::Instant now) {
-  if (name.slot >= kShortSlots && name.slot != kNone) return cancel_short(port, name, now);
+  if (name.slot >= link::kShortSlots && name.slot != kNone) return cancel_short(port, name, now);
   Operation* const operation = context_.operations.find(port, name);
   if (operation == nullptr) return false;
   operation->is_cancel_wanted = true;
@@ -115,12 +119,18 @@ bool Messages::cancel(PortHandle port, OperationHandle name, base::Instant now) 
   return true;
 }
 
-/// It is in the peer's memory already: it arrives if the peer reads on.
+/// If it has been sent it may still arrive.
 bool Messages::cancel_short(PortHandle port, OperationHandle name, base::Instant now) {
-  if (context_.shm_transport() == nullptr || context_.ports.find(port) == nullptr) return false;
-  const auto end = context_.shm_transport()->end_early(name.slot & ~kShortSlots, port.slot, name.generation);
-  if (end && end->status != Status::ok) end_short(*end, now);
+  if (context_.transports == nullptr || context_.ports.find(port) == nullptr) return false;
+  const auto end = context_.transports->end_early(port.slot, name);
+  if (end) end_short(*end, now);
   return end.has_value();
+}
+
+void Messages::cancel_short_of(PortHandle port, base::Instant now) {
+  if (context_.transports == nullptr || context_.ports.find(port) == nullptr) return;
+  std::uint32_t first = 0;
+  while (const auto end = context_.transports->end_any_early(port.slot, first)) end_short(*end, now);
 }
 
 // What we asked for ends at once, whatever the peer does: the transport forgets our memory, and what comes back from

@@ -56,6 +56,13 @@ class Ports {
     ports_.for_each(std::forward<Visit>(visit));
   }
 
+  /// That have not ended, of all of them.
+  std::uint32_t operations() const {
+    std::uint32_t sum = 0;
+    for (std::uint32_t slot = 0; slot < ports_.size(); ++slot) sum += ports_[slot].operations;
+    return sum;
+  }
+
   /// make(place) constructs a Completion where it is read.
   template <typename Make>
   void put_event(std::uint32_t slot, Make&& make) {

@@ -78,7 +78,7 @@ Status Transfers::ask(std::uint32_t slot, const Transfer& transfer, base::Instan
                                        now, &operation.reference);
   if (status != Status::ok) return status;
   awaited_.add(slot, now);
-  context_.transports->flight().submitted(operation.peer, is_put ? transfer.length : 0, now);
+  context_.transports->flight().submitted(operation.peer, 1, is_put ? transfer.length : 0, now);
   context_.transports->send_eagerly(operation.peer, now);
   return Status::ok;
 }

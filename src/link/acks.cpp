@@ -129,19 +129,14 @@ void Acks::on_acked(Peer& peer, Segment& segment, const AckEvidence& evidence) {
   peer.bytes_in_flight -= context_.options.charge(segment.size);
   ++context_.counters.segments_acked;
   --context_.counters.segments_in_flight;
-  if (segment.block != nullptr) {
-    for (std::uint32_t i = 0; i < segment.records; ++i) {
-      context_.news.finish(segment.block->cookies[i], ((segment.outcomes_wanted >> i) & 1) != 0, Status::ok);
-    }
-  } else {
-    Message& message = *segment.message;
-    if (--message.segments_unacked == 0 && message.is_cut()) {
-      message.hook.unlink();
-      --peer.messages_open;
-      if (message.slot != Message::kNoSlot) peer.slots_taken &= ~(std::uint64_t{1} << message.slot);
-      if (!message.is_void) context_.news.finish(message.cookie, message.wants_outcome, Status::ok);
-      context_.messages.give(&message);
-    }
+  if (segment.block != nullptr) return context_.news.finish(segment, Status::ok);
+  Message& message = *segment.message;
+  if (--message.segments_unacked == 0 && message.is_cut()) {
+    message.hook.unlink();
+    --peer.messages_open;
+    if (message.slot != Message::kNoSlot) peer.slots_taken &= ~(std::uint64_t{1} << message.slot);
+    if (!message.is_void) context_.news.finish(message.cookie, message.wants_outcome, Status::ok);
+    context_.messages.give(&message);
   }
   context_.hotel.check_out(segment);
 }

@@ -17,11 +17,14 @@ class Hotel {
     if (segment == nullptr) [[unlikely]]
       return nullptr;
     segment->peer = &peer;
+    segment->use = ++taken_;
     segment->records = 0;
+    segment->numbers = 0;
     segment->outcomes_wanted = 0;
     segment->ordered_before = 0;
     segment->transmissions = 0;
     segment->is_waiting = false;
+    segment->is_ended = false;
     segment->payload_bytes = 0;
     segment->piece_count = 0;
     segment->parts_sent = 0;
@@ -51,11 +54,21 @@ class Hotel {
     rooms_.give(&segment);
   }
 
+  /// Returns the segment in a room, or null if it has no block.
+  Segment* with_block(std::uint32_t room) {
+    Segment* const segment = rooms_.at(room);
+    return segment != nullptr && segment->block != nullptr ? segment : nullptr;
+  }
+  std::uint32_t rooms() const { return static_cast<std::uint32_t>(rooms_.made()); }
+  /// How often a room was taken; another hotel goes on from there.
+  std::uint32_t taken() const { return taken_; }
+  void skip_to(std::uint32_t taken) { taken_ = taken; }
   bool is_full() const { return !rooms_.has_free(); }
   bool lacks_memory() const { return rooms_.lacks_memory(); }
   std::size_t guests() const { return rooms_.in_use(); }
 
  private:
+  std::uint32_t taken_ = 0;
   ObjectPool<Segment> rooms_;
   ObjectPool<Block> blocks_;
 };

@@ -11,6 +11,7 @@
 #include "base/ensure.hpp"
 #include "base/rare.hpp"
 #include "link/link_state.hpp"
+#include "link/reference.hpp"
 
 namespace fairlead::link {
 namespace {
@@ -59,6 +60,7 @@ LinkOptions in_range(LinkOptions options) {
   options.reassembly_slots = std::clamp(options.reassembly_slots, 1U, 64U);
   options.peers_max = std::min(options.peers_max, PeerTable::kPlacesMost);
   options.parts_bytes = std::max<std::uint64_t>(options.parts_bytes, wire::kDatagramSizeMost);
+  options.rooms_max = std::min(options.rooms_max, (1U << kRoomBits) - 1);
   options.packet_threshold = std::max(options.packet_threshold, 1U);
   options.resends_in_a_row = std::max(options.resends_in_a_row, 1U);
   return options;
@@ -164,12 +166,8 @@ void Link::for_each_peer(std::size_t most, const std::function<void(const PeerFa
   }
 }
 
-Status Link::submit(PeerHandle handle, const Outgoing& message, base::Instant now, Reference* reference) {
-  LinkContext& context = state_->context;
+Status Link::State::take(Peer& peer, const Outgoing& message, Reference& reference) {
   LinkCounters& counters = context.counters;
-  Peer* peer = state_->peers.find(handle);
-  if (peer == nullptr) [[unlikely]]
-    return Status::stale;
   if (message.size > kMessageSizeMost) [[unlikely]]
     return Status::too_big;
   if (message.pieces.size() > kPiecesMax || bytes_in(message.pieces) < message.size) [[unlikely]]
@@ -178,12 +176,9 @@ Status Link::submit(PeerHandle handle, const Outgoing& message, base::Instant no
   const bool has_room = counters.messages_pending + context.news.outcomes() < context.options.messages_max &&
                         !(base::rare("link: a submit finds no room") && counters.messages_pending != 0);
   // Reserves what is needed until the message ends, so that no allocation can fail then.
-  if (has_room && state_->queues.has_memory_for(*peer) &&
-      (peer->state != Peer::State::closed || state_->sessions.has_room_for_news())) [[likely]] {
-    Reference where = 0;
-    status = state_->queues.add(*peer, message, where);
-    if (reference != nullptr) *reference = where;
-  }
+  if (has_room && queues.has_memory_for(peer) && (peer.state != Peer::State::closed || sessions.has_room_for_news()))
+      [[likely]]
+    status = queues.add(peer, message, reference);
   if (status != Status::ok) [[unlikely]] {
     if (status == Status::again) ++counters.submits_refused;
     return status;
@@ -191,15 +186,71 @@ Status Link::submit(PeerHandle handle, const Outgoing& message, base::Instant no
   ++counters.messages_submitted;
   ++counters.messages_pending;
   counters.message_bytes_submitted += message.size;
-  if (peer->state == Peer::State::closed) [[unlikely]] {
-    if (state_->sessions.is_leaving()) {
-      state_->sessions.lose(*peer, Status::refused, now, true);
-      return Status::ok;
-    }
-    state_->sessions.begin_opening(*peer, now);
-  }
-  context.agenda.make_ready(*peer);
   return Status::ok;
+}
+
+void Link::State::begin(Peer& peer, base::Instant now) {
+  if (peer.state == Peer::State::closed) [[unlikely]] {
+    if (sessions.is_leaving()) return sessions.lose(peer, Status::refused, now, true);
+    sessions.begin_opening(peer, now);
+  }
+  context.agenda.make_ready(peer);
+}
+
+Status Link::submit(PeerHandle handle, const Outgoing& message, base::Instant now, Reference* reference) {
+  Peer* const peer = state_->peers.find(handle);
+  if (peer == nullptr) [[unlikely]]
+    return Status::stale;
+  Reference where = 0;
+  const Status status = state_->take(*peer, message, where);
+  if (reference != nullptr) *reference = where;
+  if (status == Status::ok) [[likely]]
+    state_->begin(*peer, now);
+  return status;
+}
+
+std::size_t Link::send_short(PeerHandle handle, const ShortSend& send, base::Instant now,
+                             std::span<OperationHandle> names) {
+  Peer* const peer = state_->peers.find(handle);
+  if (peer == nullptr) [[unlikely]]
+    return 0;
+  Outgoing message{.envelope = {.source_port = send.source_port, .target_port = send.target_port},
+                   .pieces = {},
+                   .owner = send.owner};
+  std::size_t count = 0;
+  for (const SendPart& part : send.parts) {
+    if (part.length > state_->context.options.embedded_max) break;
+    message.pieces = part.memory;
+    message.size = part.length;
+    message.cookie = part.cookie;
+    Reference where = 0;
+    if (state_->take(*peer, message, where) != Status::ok) break;
+    const Segment& segment = *segment_of(where);
+    names[count] = name_of(segment, segment.numbers - 1);
+    names[count++].at = now;
+  }
+  if (count > 0) [[likely]]
+    state_->begin(*peer, now);
+  return count;
+}
+
+std::optional<Outcome> Link::end_early(std::uint32_t owner, OperationHandle name) {
+  state_->trains.forget_last();
+  return state_->shorts.end_early(owner, name);
+}
+
+std::optional<Outcome> Link::end_any_early(std::uint32_t owner, std::uint32_t& first) {
+  state_->trains.forget_last();
+  return state_->shorts.end_any_early(owner, first);
+}
+
+bool Link::mark_refused(PeerHandle handle, OperationHandle name, Status status) {
+  const Peer* const peer = state_->peers.find(handle);
+  return peer != nullptr && state_->shorts.mark_refused(*peer, name, status);
+}
+
+std::uint64_t Link::count_pending(std::uint32_t owner) {
+  return state_->shorts.count_pending(owner);
 }
 
 bool Link::cancel(PeerHandle handle, Reference reference, std::uint64_t cookie) {

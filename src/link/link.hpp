@@ -33,7 +33,9 @@
 #include "base/time.hpp"
 #include "link/link_counters.hpp"
 #include "link/link_options.hpp"
+#include "link/operation_handle.hpp"
 #include "link/seal_settings.hpp"
+#include "link/send_part.hpp"
 #include "seal/handshake.hpp"
 #include "wire/envelope.hpp"
 
@@ -55,6 +57,14 @@ struct Outgoing {
   std::uint64_t cookie = 0;       // returned in the outcome
   bool wants_outcome = true;      // false: no outcome; only for messages up to embedded_max
   bool is_ordered = false;        // leaves after all earlier ordered messages to this peer; a lost one arrives later
+  std::uint32_t owner = ~0U;      // of a message of send_short()
+};
+/// Short messages to one port, copied at submission. Of each message the transport keeps only the cookie, the owner and
+/// the length, and returns them in its outcome.
+struct ShortSend {
+  std::uint32_t source_port = 0, target_port = 0;
+  std::uint32_t owner = 0;
+  std::span<const SendPart> parts;  // one message each
 };
 /// Names the object in which a transport keeps a message. It is valid until the message ends; then it names nothing.
 using Reference = std::uint64_t;
@@ -88,8 +98,11 @@ struct Delivery {
 /// The end of an own message: acknowledged in full (ok), cancelled, or failed with its cause. Exactly one per
 /// submission with wants_outcome.
 struct Outcome {
+  static constexpr std::uint32_t kNobody = ~0U;
   std::uint64_t cookie = 0;
   Status status = Status::ok;
+  std::uint32_t owner = kNobody;  // of a message of send_short()
+  std::uint32_t length = 0;       // of that message
 };
 
 /// The cause that a peer's silence suggests.
@@ -210,6 +223,19 @@ class Link {
   /// Invalid are too many pieces, fewer than `size` bytes in them, and a long message without an outcome. An outcome
   /// follows ok. `reference`: for cancel().
   Status submit(PeerHandle peer, const Outgoing& message, base::Instant now, Reference* reference = nullptr);
+  /// Submits the parts in order, each of at most `embedded_max` bytes, up to the first that is not accepted. Returns
+  /// how many were accepted, and names each in `names`.
+  std::size_t send_short(PeerHandle peer, const ShortSend& send, base::Instant now, std::span<OperationHandle> names);
+  /// Ends such a message early. Returns its outcome, after which none follows: `canceled` (it may still arrive if it
+  /// was sent), or the outcome that was not fetched yet. Returns nullopt if it has ended.
+  std::optional<Outcome> end_early(std::uint32_t owner, OperationHandle name);
+  /// Does the same for any message of the owner, starting at room `first`; sets `first` to where to continue.
+  std::optional<Outcome> end_any_early(std::uint32_t owner, std::uint32_t& first);
+  /// The peer reports that no buffer or port accepted the message: sets the status of its outcome. Returns false if
+  /// there is no such message to that peer.
+  bool mark_refused(PeerHandle peer, OperationHandle name, Status status);
+  /// Returns how many messages of send_short() have an outcome that was not fetched. Slow: for the simulator.
+  std::uint64_t count_pending(std::uint32_t owner);
   /// Takes a message back; O(1). When it returns, nothing refers to the caller's memory any more. True: the message
   /// ends with outcome `canceled`. Either nothing of it was sent, or it is a long message that is not acknowledged in
   /// full. Void segments replace its resends, and the peer drops its part, unless it has all. False: the message is a

@@ -18,7 +18,7 @@ struct LinkContext {
         tag_bytes_at_most(its_tag_bytes_at_most),
         hotel(options.rooms_max),
         messages(options.messages_max),
-        news(counters),
+        news(counters, hotel),
         timeouts(options) {}
   LinkContext(const LinkContext&) = delete;
   LinkContext& operator=(const LinkContext&) = delete;

@@ -53,8 +53,10 @@ Result<PeerState> state_of(const Peer& peer) {
 
 Result<LinkState> Link::save() const {
   if (has_news()) return std::unexpected(Error{Status::again, 0, "the engine has not heard all that its link tells"});
-  LinkState saved{
-      .secrets_drawn = state_->secrets.drawn(), .tokens_drawn = state_->greetings.tokens().drawn(), .peers = {}};
+  LinkState saved{.secrets_drawn = state_->secrets.drawn(),
+                  .tokens_drawn = state_->greetings.tokens().drawn(),
+                  .rooms_taken = state_->context.hotel.taken(),
+                  .peers = {}};
   for (std::uint32_t slot = 0; slot < state_->peers.slots(); ++slot) {
     const Peer* const peer = state_->peers.at(slot);
     if (peer == nullptr) continue;
@@ -68,6 +70,7 @@ Result<LinkState> Link::save() const {
 Result<> Link::restore(const LinkState& saved, base::Instant now) try {
   state_->secrets.skip_to(std::max(saved.secrets_drawn, state_->secrets.drawn()));
   state_->greetings.tokens().skip_to(saved.tokens_drawn);
+  state_->context.hotel.skip_to(saved.rooms_taken);
   for (const PeerState& state : saved.peers) {
     if (!state_->sessions.has_room_for_news()) throw std::bad_alloc();
     Peer* const peer = state_->places.add_at(state.slot, state.generation, state.address, now);

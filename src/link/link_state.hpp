@@ -3,7 +3,7 @@
 //
 //   agenda, news, timeouts      work lists, what the engine is to be told, delays (link_context.hpp)
 //   grants, strangers, sizes,   each has one subject, and uses no other part
-//   queues, acks, places, greetings, keys
+//   queues, shorts, acks, places, greetings, keys
 //   sessions                    opens and ends sessions; only this part gives a peer up
 //   trains                      what is sent now: segments from source, sealed by sealer
 //   receiver, expiry            received datagrams and timers; they call the other parts
@@ -15,6 +15,7 @@
 #include "link/link.hpp"
 #include "link/receiver.hpp"
 #include "link/sessions.hpp"
+#include "link/short_sends.hpp"
 #include "link/trains.hpp"
 
 namespace fairlead::link {
@@ -24,6 +25,9 @@ LinkOptions in_range(LinkOptions options);
 
 struct Link::State {
   State(const LinkOptions& options, std::uint64_t epoch, std::uint64_t seed, std::optional<SealSettings> its_sealing);
+  /// Queues a message; begin() then opens the session if need be, and lets the peer send.
+  Status take(Peer& peer, const Outgoing& message, Reference& reference);
+  void begin(Peer& peer, base::Instant now);
 
   std::optional<SealSettings> sealing;
   TokenSource secrets;  // source of this link's own secret keys
@@ -33,6 +37,7 @@ struct Link::State {
   Strangers strangers{context, secrets};
   DatagramSizes sizes{context};
   SendQueues queues{context};
+  ShortSends shorts{context, queues};
   Acks acks{context};
   Places places{context, peers, secrets};
   Greetings greetings;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <new>
 #include <vector>
@@ -31,6 +32,9 @@ class ObjectPool {
     free_.push_back(object);
   }
 
+  /// Returns object `index` in order of allocation, in use or not; null beyond made().
+  T* at(std::size_t index) { return index < made_ ? &steps_[index / kStep][index % kStep] : nullptr; }
+  std::size_t made() const { return made_; }
   std::size_t in_use() const { return made_ - free_.size(); }
   bool has_free() const { return !free_.empty() || (made_ < most_ && !lacks_memory_); }
   /// True if the last attempt to grow failed for want of memory.
@@ -48,8 +52,12 @@ class ObjectPool {
       return false;
     }
     lacks_memory_ = false;
+    for (std::size_t i = count; i-- > 0;) {
+      T& object = steps_.back()[i];
+      if constexpr (requires { object.room; }) object.room = static_cast<std::uint32_t>(made_ + i);
+      free_.push_back(&object);
+    }
     made_ += count;
-    for (std::size_t i = count; i-- > 0;) free_.push_back(&steps_.back()[i]);
     return true;
   }
 

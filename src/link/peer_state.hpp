@@ -41,6 +41,7 @@ struct PeerState {
 
 struct LinkState {
   std::uint64_t secrets_drawn = 0, tokens_drawn = 0;  // numbers that must not be drawn again
+  std::uint32_t rooms_taken = 0;                      // likewise: names of short messages come from it
   std::vector<PeerState> peers;
 };
 
@@ -69,7 +70,7 @@ void fields(Archive& archive, PeerState& peer) {
 }
 template <typename Archive>
 void fields(Archive& archive, LinkState& link) {
-  archive(link.secrets_drawn, link.tokens_drawn, link.peers);
+  archive(link.secrets_drawn, link.tokens_drawn, link.rooms_taken, link.peers);
 }
 
 }  // namespace fairlead::link

@@ -1,5 +1,6 @@
 #include "link/segment.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "link/message.hpp"
@@ -7,31 +8,38 @@
 
 namespace fairlead::link {
 
-bool Segment::take_out(std::uint64_t cookie, bool& is_wanted) {
-  std::uint32_t begin = wire::kSegmentHeaderBytes;
-  std::uint32_t end_before = begin;  // end of the record before, without padding
-  for (std::uint32_t i = 0; i < records; ++i) {
+void Segment::take_out(std::uint32_t index) {
+  const auto end_of = [&](std::uint32_t begin) {
     const std::span rest(block->bytes.data() + begin, size - begin);
-    const auto end =
-        static_cast<std::uint32_t>(begin + wire::whole_bytes(wire::RecordReader(rest).next().bytes.size()));
-    const auto next = static_cast<std::uint32_t>(wire::aligned(end));
-    if (block->cookies[i] != cookie) {
-      begin = next;
-      end_before = end;
-      continue;
-    }
-    // Closes the gap in the bytes, the cookies and the bits of outcomes_wanted.
-    is_wanted = ((outcomes_wanted >> i) & 1) != 0;
-    const bool is_last = i + 1 == records;
-    if (!is_last) std::memmove(block->bytes.data() + begin, block->bytes.data() + next, size - next);
-    size = is_last ? end_before : size - (next - begin);
-    for (std::uint32_t j = i + 1; j < records; ++j) block->cookies[j - 1] = block->cookies[j];
-    const std::uint32_t below = (std::uint32_t{1} << i) - 1;
-    outcomes_wanted = (outcomes_wanted & below) | ((outcomes_wanted >> 1) & ~below);
-    --records;
-    return true;
+    return static_cast<std::uint32_t>(begin + wire::whole_bytes(wire::RecordReader(rest).next().bytes.size()));
+  };
+  std::uint32_t begin = wire::kSegmentHeaderBytes, end_before = begin;  // the end has no padding
+  for (std::uint32_t i = 0; i < index; ++i) {
+    end_before = end_of(begin);
+    begin = static_cast<std::uint32_t>(wire::aligned(end_before));
   }
-  return false;
+  const auto next = static_cast<std::uint32_t>(wire::aligned(end_of(begin)));
+  // Closes the gap in the bytes, in `kept` and in the bits of outcomes_wanted.
+  const bool is_last = index + 1 == records;
+  if (!is_last) std::memmove(block->bytes.data() + begin, block->bytes.data() + next, size - next);
+  size = is_last ? end_before : size - (next - begin);
+  std::copy(block->kept.begin() + index + 1, block->kept.begin() + records, block->kept.begin() + index);
+  const std::uint32_t below = (std::uint32_t{1} << index) - 1;
+  outcomes_wanted = (outcomes_wanted & below) | ((outcomes_wanted >> 1) & ~below);
+  --records;
+}
+
+std::uint32_t Segment::find_cookie(std::uint64_t cookie) const {
+  std::uint32_t index = 0;
+  const auto is_it = [&](const Kept& record) { return record.cookie == cookie && record.owner == Outcome::kNobody; };
+  while (index < records && !is_it(block->kept[index])) ++index;
+  return index;
+}
+
+std::uint32_t Segment::find_number(std::uint32_t number) const {
+  std::uint32_t index = 0;
+  while (index < records && block->kept[index].number != number) ++index;
+  return index;
 }
 
 void Segment::make_void() {

@@ -1,6 +1,7 @@
 #pragma once
 // The unit of sequence numbers and acknowledgements: one datagram. A segment is in one list at a time, by its only
-// hook: its peer's queue (not sent yet), in flight, or the link's resend list. Its ACK frees it.
+// hook: its peer's queue (not sent yet), in flight, the link's resend list, or the news. Its ACK frees it; a segment of
+// short messages first joins the news, until their outcomes have been fetched.
 //
 // Short messages are stored in the segment's own block: the header and the records, contiguous, so that a lone message
 // leaves as one piece. For a longer message or a chunk the segment holds only the header and the record, and points to
@@ -11,6 +12,7 @@
 #include <cstdint>
 
 #include "base/time.hpp"
+#include "link/link.hpp"
 #include "link/message.hpp"
 #include "wire/layout.hpp"
 #include "wire/sequence.hpp"
@@ -30,25 +32,40 @@ constexpr std::size_t index_of(Channel channel) {
 /// path did not take the segment.
 enum class ResendCause : std::uint8_t { fast, probe, timeout, recut, returned };
 
-/// 33 cache lines. An odd number, so that the first lines of many blocks do not map to the same cache sets.
+/// What remains of a short message for its outcome.
+struct Kept {
+  std::uint64_t cookie = 0;
+  std::uint32_t owner = Outcome::kNobody;
+  std::uint16_t length = 0;
+  std::uint8_t number = 0;  // among all messages that were ever in the segment
+  Status status = Status::ok;
+};
+static_assert(sizeof(Kept) == 16);
+
+/// 37 cache lines. An odd number, so that the first lines of many blocks do not map to the same cache sets.
 struct alignas(64) Block {
   static constexpr std::size_t kBytes = 1920;
   static constexpr std::size_t kRecordsMax = 24;
   std::array<std::byte, kBytes> bytes;
-  std::array<std::uint64_t, kRecordsMax> cookies;
+  std::array<Kept, kRecordsMax> kept;
+  std::array<std::byte, 64> unused;
 };
-static_assert(sizeof(Block) == std::size_t{33} * 64);
+static_assert(sizeof(Block) == std::size_t{37} * 64);
 
 struct Segment {
   static constexpr std::size_t kHeadBytes = wire::kSegmentHeaderBytes + wire::kRecordBytes + wire::kChunkBytes;
-  static constexpr std::uint32_t kPiecesMax = 64;  // of the sender's bytes; a chunk ends early rather than exceed it
+  static constexpr std::uint32_t kPiecesMax = 64;   // of the sender's bytes; a chunk ends early rather than exceed it
+  static constexpr std::uint32_t kNumbersMax = 64;  // short messages put into a block, including those taken out again
 
+  std::uint32_t room = 0;  // number of the room in the hotel
+  std::uint32_t use = 0;   // the count of rooms taken when this one was
   ListHook hook;
   Peer* peer = nullptr;
   Block* block = nullptr;             // short messages, or
   Message* message = nullptr;         // the message that this segment is a part of
   std::uint32_t size = 0;             // of the datagram
   std::uint32_t records = 0;          // in the block
+  std::uint32_t numbers = 0;          // given to records so far
   std::uint32_t outcomes_wanted = 0;  // bit i: the sender wants the outcome of record i
   // for a block of ordered messages: number of long ones to this peer that leave first
   std::uint32_t ordered_before = 0;
@@ -63,6 +80,7 @@ struct Segment {
   Channel channel = Channel::data;
   ResendCause cause = ResendCause::fast;
   bool is_waiting = false;  // on the resend list
+  bool is_ended = false;    // among the news
   std::uint32_t transmissions = 0;
   std::uint64_t order = 0;         // number of its last transmission to this peer
   base::Instant sent_at;           // time of its last transmission
@@ -73,9 +91,22 @@ struct Segment {
 
   alignas(8) std::array<std::byte, kHeadBytes> head;
 
-  /// Removes a message's record from the block; returns false if it is not there. `is_wanted`: set if its sender wants
-  /// the outcome.
-  bool take_out(std::uint64_t cookie, bool& is_wanted);
+  /// Adds a record that was just written into the block.
+  void keep(const Kept& record, bool is_wanted) {
+    block->kept[records] = record;
+    block->kept[records].number = static_cast<std::uint8_t>(numbers++);
+    outcomes_wanted |= std::uint32_t{is_wanted} << records;
+    ++records;
+  }
+  bool is_wanted(std::uint32_t index) const { return ((outcomes_wanted >> index) & 1) != 0; }
+  /// Removes a message's record from the block.
+  void take_out(std::uint32_t index);
+  /// Return the index of the record without an owner that has this cookie, or of the record with this number; `records`
+  /// if there is none.
+  std::uint32_t find_cookie(std::uint64_t cookie) const;
+  std::uint32_t find_number(std::uint32_t number) const;
+  /// Returns whether the segment waits for its first transmission.
+  bool is_unsent() const { return hook.is_linked() && transmissions == 0 && !is_waiting && !is_ended; }
   /// Drops the payload, because the message was taken back.
   void make_void();
 };

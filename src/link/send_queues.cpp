@@ -41,6 +41,7 @@ Status SendQueues::embed(Peer& peer, const Outgoing& message, Reference& referen
   std::memset(to, 0, begin - segment->size);
   to = segment->block->bytes.data() + begin;
   wire::encode_whole(message.envelope, static_cast<std::uint16_t>(message.size), to);
+  if (message.owner != Outcome::kNobody) wire::encode_cookie(word_of(name_of(*segment, segment->numbers)), to);
   to += wire::kRecordBytes;
   std::uint64_t left = message.size;
   for (const iovec& piece : message.pieces) {
@@ -51,9 +52,8 @@ Status SendQueues::embed(Peer& peer, const Outgoing& message, Reference& referen
     left -= length;
   }
   segment->size = begin + bytes;
-  segment->block->cookies[segment->records] = message.cookie;
-  segment->outcomes_wanted |= std::uint32_t{message.wants_outcome} << segment->records;
-  ++segment->records;
+  segment->keep({.cookie = message.cookie, .owner = message.owner, .length = static_cast<std::uint16_t>(message.size)},
+                message.wants_outcome);
   ++waiting;
   reference = reference_to(*segment);
   return Status::ok;
@@ -81,8 +81,8 @@ Segment* SendQueues::block_with_space(Peer& peer, Channel channel, std::uint32_t
   SegmentList& queue = peer.queued[index_of(channel)];
   if (!queue.empty()) {
     Segment& last = queue.back();
-    if (last.records < Block::kRecordsMax && last.ordered_before == ordered_before &&
-        wire::aligned(last.size) + bytes <= block_size_max(peer))
+    if (last.records < Block::kRecordsMax && last.numbers < Segment::kNumbersMax &&
+        last.ordered_before == ordered_before && wire::aligned(last.size) + bytes <= block_size_max(peer))
       return &last;
   }
   Segment* segment = context_.hotel.check_in_with_block(peer);
@@ -148,27 +148,29 @@ bool SendQueues::cancel(Peer& peer, Reference reference, std::uint64_t cookie) {
 }
 
 /// Cancels a short message that waits in that segment for its first transmission.
-bool SendQueues::cancel_embedded(Peer& peer, Segment& segment, std::uint64_t cookie) {
-  const bool is_queued = segment.block != nullptr && segment.peer == &peer && segment.hook.is_linked() &&
-                         segment.transmissions == 0 && !segment.is_waiting;
-  bool is_wanted = false;
-  if (!is_queued || !segment.take_out(cookie, is_wanted)) return false;
-  const auto channel = static_cast<std::size_t>(segment.channel);
-  --peer.queued_messages[channel];
-  if (segment.records == 0) {
-    --peer.queued_segments[channel];
-    context_.hotel.check_out(segment);
-  }
+bool SendQueues::cancel_embedded(const Peer& peer, Segment& segment, std::uint64_t cookie) {
+  if (segment.block == nullptr || segment.peer != &peer || !segment.is_unsent()) return false;
+  const std::uint32_t index = segment.find_cookie(cookie);
+  if (index == segment.records) return false;
+  const bool is_wanted = segment.is_wanted(index);
+  take_out(segment, index);
   context_.news.finish(cookie, is_wanted, Status::canceled);
   return true;
 }
 
+void SendQueues::take_out(Segment& segment, std::uint32_t index) {
+  Peer& peer = *segment.peer;
+  const auto channel = static_cast<std::size_t>(segment.channel);
+  segment.take_out(index);
+  --peer.queued_messages[channel];
+  if (segment.records > 0) return;
+  --peer.queued_segments[channel];
+  context_.hotel.check_out(segment);
+}
+
 void SendQueues::abandon(Peer& peer, Status status) {
   const auto end_records = [&](Segment& segment) {
-    for (std::uint32_t i = 0; i < segment.records; ++i) {
-      context_.news.finish(segment.block->cookies[i], ((segment.outcomes_wanted >> i) & 1) != 0, status);
-    }
-    context_.hotel.check_out(segment);
+    segment.block != nullptr ? context_.news.finish(segment, status) : context_.hotel.check_out(segment);
   };
   for (SegmentList& queue : peer.queued) {
     while (!queue.empty()) end_records(queue.front());

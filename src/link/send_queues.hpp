@@ -26,6 +26,8 @@ class SendQueues {
   bool cancel(Peer& peer, Reference reference, std::uint64_t cookie);
   /// Ends everything that waits or is in flight with this status.
   void abandon(Peer& peer, Status status);
+  /// Removes a short message from a segment that was not sent yet.
+  void take_out(Segment& segment, std::uint32_t index);
   /// As Link::is_eager().
   bool is_eager(const Peer& peer) const;
 
@@ -34,7 +36,7 @@ class SendQueues {
   Status refer(Peer& peer, const Outgoing& message, Reference& reference);
   std::uint32_t block_size_max(const Peer& peer) const;
   Segment* block_with_space(Peer& peer, Channel channel, std::uint32_t bytes, std::uint32_t ordered_before);
-  bool cancel_embedded(Peer& peer, Segment& segment, std::uint64_t cookie);
+  bool cancel_embedded(const Peer& peer, Segment& segment, std::uint64_t cookie);
 
   LinkContext& context_;
 };

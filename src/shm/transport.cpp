@@ -76,7 +76,7 @@ bool Transport::has_room_for(const ConnectionEvent& event) {
 
 bool Transport::has_room_for_loss(const Peer& peer) {
   const std::size_t ends = peer.pending.size() + peer.shorts.size() + peer.longs.size();
-  return outcomes_.has_room(ends) && lost_.has_room(ends) && notices_.has_room(2);
+  return outcomes_.has_room(ends) && notices_.has_room(2);
 }
 
 void Transport::open(std::uint32_t connection_slot, base::Instant now) {
@@ -103,12 +103,9 @@ void Transport::lose(std::uint32_t index, Status status, base::Instant now, link
   };
   for (; !peer.pending.empty(); peer.pending.pop()) {
     const Pending& first = peer.pending.front();
-    if (first.owner == Pending::kNobody) {
-      if (!peer.has_ended(first)) fail(first.cookie);
-    } else {
-      lost_.push({first.cookie, first.owner, first.length, status});
-      ++counters_.messages_failed;
-    }
+    if (first.owner == Pending::kNobody && peer.has_ended(first)) continue;
+    outcomes_.push({first.cookie, status, first.owner, first.length});
+    ++counters_.messages_failed;
   }
   for (auto* queue : {&peer.shorts, &peer.longs}) {
     for (; !queue->empty(); queue->pop()) {

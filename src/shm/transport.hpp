@@ -18,7 +18,6 @@
 #include "base/fifo.hpp"
 #include "base/time.hpp"
 #include "link/link.hpp"
-#include "link/send_part.hpp"
 #include "shm/connections.hpp"
 #include "shm/counters.hpp"
 #include "shm/inbox.hpp"
@@ -29,20 +28,6 @@
 #include "wire/shm_record.hpp"
 
 namespace fairlead::shm {
-
-/// Short messages whose completions go to the taker of collect(), by cookie and owner.
-struct ShortSend {
-  std::uint32_t source_port = 0, target_port = 0;
-  std::uint32_t owner = 0;
-  std::span<const link::SendPart> parts;  // one message each
-};
-/// The completion of one short message.
-struct ShortEnd {
-  std::uint64_t cookie = 0;
-  std::uint32_t owner = 0;
-  std::uint32_t length = 0;
-  Status status = Status::ok;
-};
 
 class Transport {
  public:
@@ -95,19 +80,16 @@ class Transport {
   bool cancel(link::PeerHandle peer, link::Reference reference, std::uint64_t cookie);
   /// Writes a message without payload or outcome. Returns false if it cannot leave at once. The caller alerts the peer.
   bool write(link::PeerHandle peer, const wire::Envelope& envelope);
-  /// The fast path (transport_fast_path.hpp): writes short messages of one piece at once, while no message waits and
-  /// there is room. Returns how many it wrote, and calls sent(index, number) with each one's number among the messages
-  /// to that peer.
-  template <typename Sent>
-  std::size_t send_now(link::PeerHandle peer, const ShortSend& send, base::Instant now, Sent&& sent);
+  /// As Link::send_short(), for messages of one piece, while no message waits and there is room: writes them at once.
+  /// In transport_fast_path.hpp.
+  inline std::size_t send_short(link::PeerHandle peer, const link::ShortSend& send, base::Instant now,
+                                std::span<link::OperationHandle> names);
   /// Does the same for one message with a place in a sequence; its owner is kOfPairs. Returns false if nothing was
   /// sent.
   bool send_turn(link::PeerHandle peer, const wire::ShmHead& head, const wire::ShmOrdered& turn,
                  std::span<const std::byte> bytes, std::uint64_t cookie, base::Instant now);
-  /// Ends such a message to peer `kFirstSlot + index` early, by the low bits of its number. The status is `canceled` if
-  /// it may still arrive, or `ok` if it has arrived and its completion follows. Returns nullopt if that has come
-  /// already.
-  std::optional<ShortEnd> end_early(std::uint32_t index, std::uint32_t owner, std::uint32_t number);
+  /// As Link::end_early(), also for messages of send_turn().
+  std::optional<link::Outcome> end_early(std::uint32_t owner, const link::OperationHandle& name);
   /// While a record of the peer is being delivered: returns the ring line where the next record begins.
   std::uint64_t line_behind(link::PeerHandle peer);
   /// Ends our messages in the record that ends at this line, with the status that the peer reports: the peer did not
@@ -119,7 +101,7 @@ class Transport {
   /// - taker.inlined(peer, head, bytes): once per message of a batch record;
   /// - taker.ordered(peer, head, turn, bytes): a message with a place in a sequence;
   /// - taker.deliver(delivery): if the above return false, or for all other records;
-  /// - taker.ended(end): for each message of send_now() that the peer has consumed.
+  /// - taker.ended(outcome): for each message of send_short() that the peer has consumed.
   /// The bytes lie in shared memory, which the peer may still change. Returns true if anything happened.
   template <typename Taker>
   bool collect(base::Instant now, Taker&& taker);
@@ -131,9 +113,7 @@ class Transport {
   base::Instant next_deadline() const { return std::min(expire_at_, connections_->next_deadline()); }
   std::optional<link::Outcome> next_outcome() { return outcomes_.take(); }
   std::optional<link::Notice> next_notice() { return notices_.take(); }
-  /// Returns the completion of a send_now() message whose peer is lost.
-  std::optional<ShortEnd> next_lost() { return lost_.take(); }
-  bool has_news() const { return !outcomes_.empty() || !notices_.empty() || !lost_.empty(); }
+  bool has_news() const { return !outcomes_.empty() || !notices_.empty(); }
 
   /// Prepares for sleep: tells the peers how far we have read, and makes them ring from now on. Returns false if there
   /// is work already.
@@ -151,7 +131,7 @@ class Transport {
   bool is_quiet() const;
   /// Checks all invariants, and ends the process if one is violated. Slow: for the simulator.
   void check();
-  /// Returns how many messages of send_now() are not complete.
+  /// Returns how many messages of send_short() are not complete.
   std::uint64_t count_pending(std::uint32_t owner);
 
  private:
@@ -211,7 +191,6 @@ class Transport {
   base::Instant now_{};              // time of the current collect() or attend()
   base::Fifo<link::Outcome> outcomes_;
   base::Fifo<link::Notice> notices_;
-  base::Fifo<ShortEnd> lost_;
   bool is_leaving_ = false;
   base::Instant expire_at_ = base::kNever;
 };

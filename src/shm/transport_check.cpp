@@ -32,7 +32,7 @@ std::uint64_t Transport::count_pending(std::uint32_t owner) {
     auto& pending = peers_[index].pending;
     for (std::size_t i = 0; i < pending.size(); ++i) count += is_owners(pending[i].owner);
   }
-  for (std::size_t i = 0; i < lost_.size(); ++i) count += is_owners(lost_[i].owner);
+  for (std::size_t i = 0; i < outcomes_.size(); ++i) count += is_owners(outcomes_[i].owner);
   return count;
 }
 

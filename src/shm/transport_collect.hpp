@@ -117,7 +117,7 @@ bool Transport::end_passed(Peer& peer, const Connection& to, Taker&& taker) {
       }
       if (first.length == 0 || peer.end_ticket(first, to.own->tickets)) outcomes_.push({first.cookie, Status::ok});
     } else {
-      taker.ended(ShortEnd{first.cookie, first.owner, first.length, Status::ok});
+      taker.ended(link::Outcome{first.cookie, Status::ok, first.owner, first.length});
     }
     peer.pending.pop();
     any = true;

@@ -1,5 +1,5 @@
 #pragma once
-// The inline loop of Transport::send_now(). Short messages that are sent together share a record, because moving a
+// The inline loop of Transport::send_short(). Short messages that are sent together share a record, because moving a
 // cache line to another processor is most of the cost of each.
 
 #include <cstring>
@@ -23,8 +23,8 @@ inline Transport::Run Transport::next_run(std::span<const link::SendPart> parts)
   return parts.empty() || !fits(parts[0]) ? Run{} : Run{1, parts[0].length};
 }
 
-template <typename Sent>
-inline std::size_t Transport::send_now(link::PeerHandle handle, const ShortSend& send, base::Instant now, Sent&& sent) {
+inline std::size_t Transport::send_short(link::PeerHandle handle, const link::ShortSend& send, base::Instant now,
+                                         std::span<link::OperationHandle> names) {
   Peer* const found = fast_peer(handle);
   if (found == nullptr) [[unlikely]]
     return 0;
@@ -61,7 +61,8 @@ inline std::size_t Transport::send_now(link::PeerHandle handle, const ShortSend&
       const link::SendPart& part = send.parts[count];
       counters_.bytes_sent += part.length;
       peer.pending.append().set(writer.written(), part.cookie, send.owner, part.length);
-      sent(count, static_cast<std::uint32_t>(peer.pending.last_number()));
+      names[count] = {link::kShortSlots | (handle.slot - kFirstSlot),
+                      static_cast<std::uint32_t>(peer.pending.last_number()), now};
     }
   }
   if (count == 0) [[unlikely]]

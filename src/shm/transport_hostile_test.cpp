@@ -48,7 +48,7 @@ class TransportHostile : public testing::Test {
       ASSERT_LE(delivery.bytes.size(), delivery.size - delivery.offset);
       test.read(delivery.bytes);
     }
-    void ended(const ShortEnd& end) {
+    void ended(const link::Outcome& end) {
       EXPECT_EQ(end.cookie, end.owner);
       ++test.outcomes_;
     }
@@ -65,7 +65,6 @@ class TransportHostile : public testing::Test {
     shm_.collect(now_, taker);
     shm_.attend(now_, taker);
     while (shm_.next_outcome()) ++outcomes_;
-    while (shm_.next_lost()) ++outcomes_;
     while (const auto notice = shm_.next_notice()) {
       lost_ += notice->kind == link::Notice::Kind::lost ? 1 : 0;
       reassemblies_lost_ += notice->kind == link::Notice::Kind::reassembly_lost ? 1 : 0;
@@ -152,8 +151,8 @@ TEST_F(TransportHostile, EndsItsOwnConnectionAndNothingElse) {
       if (draw == 7) {
         const link::SendPart part{.memory = {&piece, 1}, .length = random_() % 200, .cookie = 5};
         if (const auto peer = shm_.find(place(1)); peer && step % 2 == 0) {
-          submitted += static_cast<int>(
-              shm_.send_now(*peer, {.owner = 5, .parts = {&part, 1}}, now_, [](std::size_t, std::uint32_t) {}));
+          link::OperationHandle name;
+          submitted += static_cast<int>(shm_.send_short(*peer, {.owner = 5, .parts = {&part, 1}}, now_, {&name, 1}));
         } else if (peer)
           submitted += shm_.submit(*peer, {.envelope = {}, .pieces = {&piece, 1}, .size = random_() % message.size()},
                                    now_) == Status::ok;

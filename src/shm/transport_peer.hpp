@@ -35,7 +35,7 @@ struct Waiting {
 };
 /// A message that the peer's reader has not passed yet.
 struct Pending {
-  static constexpr std::uint32_t kNobody = ~0U;
+  static constexpr std::uint32_t kNobody = link::Outcome::kNobody;
   static constexpr std::uint32_t kNoTicket = ~0U;  // in place of a ticket: already completed
 
   std::uint64_t line = 0;  // complete when the reader has passed this line

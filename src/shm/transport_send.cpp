@@ -62,17 +62,17 @@ bool Transport::cancel(link::PeerHandle handle, link::Reference reference, std::
   return true;
 }
 
-std::optional<ShortEnd> Transport::end_early(std::uint32_t index, std::uint32_t owner, std::uint32_t number) {
+std::optional<link::Outcome> Transport::end_early(std::uint32_t owner, const link::OperationHandle& name) {
+  const std::uint32_t index = name.slot & ~link::kShortSlots;
   if (index >= peers_.size()) return std::nullopt;
   Peer& peer = peers_[index];
   // Number of messages sent since.
-  const std::uint32_t since = static_cast<std::uint32_t>(peer.pending.last_number()) - number;
+  const std::uint32_t since = static_cast<std::uint32_t>(peer.pending.last_number()) - name.generation;
   Pending* const pending = peer.pending.find(peer.pending.last_number() - since);
   if (pending == nullptr || pending->owner != owner) return std::nullopt;
-  const ShortEnd end{pending->cookie, owner, pending->length, Status::canceled};
   Connection* const to = connection_of(peer);
-  if (to != nullptr && to->writer.look() && pending->line <= to->writer.passed())
-    return ShortEnd{end.cookie, owner, end.length, Status::ok};
+  const bool is_read = to != nullptr && to->writer.look() && pending->line <= to->writer.passed();
+  const link::Outcome end{pending->cookie, is_read ? Status::ok : Status::canceled, owner, pending->length};
   pending->owner = Pending::kNobody;
   pending->length = Pending::kNoTicket;
   return end;
@@ -98,13 +98,9 @@ void Transport::end_line(link::PeerHandle handle, std::uint64_t line, Status sta
     Pending& refused = peer->pending[first];
     const bool is_nobodys = refused.owner == Pending::kNobody;
     if (refused.owner == kOfPairs || (is_nobodys && refused.length != 0)) continue;
-    if (!(is_nobodys ? outcomes_.has_room(1) : lost_.has_room(1))) [[unlikely]]
+    if (!outcomes_.has_room(1)) [[unlikely]]
       continue;
-    if (is_nobodys) {
-      outcomes_.push({refused.cookie, status});
-    } else {
-      lost_.push({refused.cookie, refused.owner, refused.length, status});
-    }
+    outcomes_.push({refused.cookie, status, refused.owner, refused.length});
     refused.owner = Pending::kNobody;
     refused.length = Pending::kNoTicket;
   }

@@ -43,6 +43,8 @@ void FlightLog::note_resends(base::Instant now) {
 }
 
 void FlightLog::note_lost(link::PeerHandle peer, Status status, base::Instant now) {
+  const std::uint64_t failed = link_.counters().messages_failed;
+  if (failed != seen_.failed) note(peer, FlightKind::failed, failed - std::exchange(seen_.failed, failed), 0, now);
   note(peer, FlightKind::lost, static_cast<std::uint64_t>(status), 0, now);
   watchdog_.forget(peer.slot);
 }

@@ -27,17 +27,13 @@ class FlightLog {
     known_.reserve(peers_max);
   }
 
-  /// Call after the link took a message.
-  void submitted(link::PeerHandle peer, std::uint64_t bytes, base::Instant now) {
+  /// Call after the link took messages.
+  void submitted(link::PeerHandle peer, std::uint64_t messages, std::uint64_t bytes, base::Instant now) {
     if (shm::Transport::has(peer)) return;
-    note(peer, observe::FlightKind::submitted, 1, bytes, now);
+    note(peer, observe::FlightKind::submitted, messages, bytes, now);
     if (is_watching_) return;
     is_watching_ = true;
     watch_at_ = now + kWatchEvery;
-  }
-  /// Call after a message ended without success.
-  void failed(link::PeerHandle peer, base::Instant now) {
-    if (!shm::Transport::has(peer)) note(peer, observe::FlightKind::failed, 1, 0, now);
   }
   /// Call after Link::receive() and its deliveries.
   void received(link::PeerHandle peer, std::uint64_t bytes, base::Instant now);
@@ -84,7 +80,7 @@ class FlightLog {
 
   /// The link's counters at the last check.
   struct Seen {
-    std::uint64_t acked = 0, delivered = 0, refused = 0;
+    std::uint64_t acked = 0, delivered = 0, refused = 0, failed = 0;
     std::uint64_t resends = 0, fast = 0, probe = 0, timeout = 0;
   };
   struct Known {

@@ -54,6 +54,17 @@ std::optional<link::PeerHandle> Transports::seek(const base::SocketAddress& addr
   return key ? shm_->meet(address, *key, now) : shm_->seek(address, now);
 }
 
+std::size_t Transports::send_far(link::PeerHandle peer, const link::ShortSend& send, base::Instant now,
+                                 std::span<link::OperationHandle> names) {
+  const std::size_t count = link_.send_short(peer, send, now, names);
+  if (count == 0) return 0;
+  std::uint64_t bytes = 0;
+  for (const link::SendPart& part : send.parts.first(count)) bytes += part.length;
+  flight_.submitted(peer, count, bytes, now);
+  send_eagerly(peer, now);
+  return count;
+}
+
 void Transports::vouch(base::Instant now) {
   while (const auto claim = shm_->search().next_claim()) {
     const auto peer = link_.find(*claim);

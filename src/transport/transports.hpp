@@ -70,16 +70,32 @@ class Transports {
     peer = *known;
     return Status::ok;
   }
-  /// Returns a peer of this host that was resolved recently, otherwise null.
-  const link::PeerHandle* find_local(const base::SocketAddress& address) const {
-    const link::PeerHandle* const known = routes_.find(address);
-    return known != nullptr && shm::Transport::has(*known) ? known : nullptr;
-  }
+  /// Returns a peer that was resolved recently, otherwise null.
+  const link::PeerHandle* find(const base::SocketAddress& address) const { return routes_.find(address); }
 
   Status submit(link::PeerHandle peer, const link::Outgoing& message, base::Instant now,
                 link::Reference* reference = nullptr) {
     return shm::Transport::has(peer) ? shm_->submit(peer, message, now, reference)
                                      : link_.submit(peer, message, now, reference);
+  }
+  /// Short messages to one port, as Link::send_short(): returns how many were taken. The others have to go
+  /// by submit(). In short_sends.hpp.
+  inline std::size_t send_short(link::PeerHandle peer, const link::ShortSend& send, base::Instant now,
+                                std::span<link::OperationHandle> names);
+  /// As Link::end_early().
+  std::optional<link::Outcome> end_early(std::uint32_t owner, const link::OperationHandle& name) {
+    return (name.slot & link::kShortOfLink) != 0 || !shm_ ? link_.end_early(owner, name) : shm_->end_early(owner, name);
+  }
+  /// As Link::end_any_early(): peers of this host have what they were sent.
+  std::optional<link::Outcome> end_any_early(std::uint32_t owner, std::uint32_t& first) {
+    return link_.end_any_early(owner, first);
+  }
+  /// As Link::mark_refused().
+  bool mark_refused(link::PeerHandle peer, const link::OperationHandle& name, Status status) {
+    return !shm::Transport::has(peer) && link_.mark_refused(peer, name, status);
+  }
+  std::uint64_t count_pending(std::uint32_t owner) {
+    return link_.count_pending(owner) + (shm_ ? shm_->count_pending(owner) : 0);
   }
   /// As Link::cancel().
   bool cancel(link::PeerHandle peer, link::Reference reference, std::uint64_t cookie) {
@@ -155,6 +171,8 @@ class Transports {
   static constexpr base::Duration kTurnedAwayEvery = std::chrono::seconds(1);
   static constexpr base::Duration kNetworkLookEvery = std::chrono::microseconds(20);
 
+  std::size_t send_far(link::PeerHandle peer, const link::ShortSend& send, base::Instant now,
+                       std::span<link::OperationHandle> names);
   Status meet(const base::SocketAddress& address, base::Instant now, link::PeerHandle& peer);
   void take_hint(const path::Unreachable& hint, base::Instant now);
   void end_arrival(base::Instant now);

@@ -52,6 +52,10 @@ void encode_void(const Envelope& envelope, const Chunk& chunk, std::byte* to) {
   encode_part_of(RecordKind::voided, envelope, chunk, 0, to);
 }
 
+void encode_cookie(std::uint64_t cookie, std::byte* to) {
+  store(to, at<std::uint64_t>(kRecordFields, "cookie"), cookie);
+}
+
 bool is_run_of_records(std::span<const std::byte> payload) {
   const std::size_t end = payload.size();
   std::size_t begin = 0;

@@ -41,6 +41,8 @@ constexpr std::size_t aligned(std::size_t bytes) {
 /// These write the head of a record; its `bytes` follow it.
 void encode_whole(const Envelope& envelope, std::uint16_t bytes, std::byte* to);
 void encode_chunk(const Envelope& envelope, const Chunk& chunk, std::uint16_t bytes, std::byte* to);
+/// Replaces the cookie of a record.
+void encode_cookie(std::uint64_t cookie, std::byte* to);
 /// Slot of a message that was sent whole, or was not begun.
 inline constexpr std::uint32_t kNoSlot = ~0U;
 void encode_void(const Envelope& envelope, const Chunk& chunk, std::byte* to);
