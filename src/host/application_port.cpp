@@ -24,15 +24,12 @@ Result<std::unique_ptr<ApplicationPort>> ApplicationPort::open(engine::Core& cor
   return port;
 }
 
-Result<std::unique_ptr<ApplicationPort>> ApplicationPort::resume(engine::Core& core, engine::PortHandle handle,
-                                                                 std::span<std::byte> events, PortPage& page,
-                                                                 const queue::Producer::Position& position) {
+std::unique_ptr<ApplicationPort> ApplicationPort::resume(engine::Core& core, engine::PortHandle handle,
+                                                         std::span<std::byte> events, PortPage& page,
+                                                         const queue::Producer::Position& position) {
   std::unique_ptr<ApplicationPort> port(new ApplicationPort(core, handle, events, page));
   auto producer = queue::Producer::resume(port->segment_, position);
-  if (!producer) return std::unexpected(std::move(producer.error()));
-  if (producer->element_bytes() != sizeof(Event))
-    return std::unexpected(Error{Status::invalid, 0, "its events have another size now"});
-  port->events_ = std::move(*producer);
+  if (producer && producer->element_bytes() == sizeof(Event)) port->events_ = std::move(*producer);
   core.watch_drops(handle);
   return port;
 }
@@ -81,7 +78,7 @@ Status ApplicationPort::pass_on(const Request& request, std::span<const iovec> m
 }
 
 bool ApplicationPort::produce(const Event& event) {
-  std::byte* const element = events_->pnext();
+  std::byte* const element = events_ ? events_->pnext() : nullptr;
   if (element == nullptr) return false;
   std::memcpy(element, &event, sizeof event);
   events_->put();

@@ -28,11 +28,15 @@ class ApplicationPort {
   static Result<std::unique_ptr<ApplicationPort>> open(engine::Core& core, engine::PortHandle handle,
                                                        std::span<std::byte> events, PortPage& page);
 
-  /// Continues where the previous program stopped.
-  static Result<std::unique_ptr<ApplicationPort>> resume(engine::Core& core, engine::PortHandle handle,
-                                                         std::span<std::byte> events, PortPage& page,
-                                                         const queue::Producer::Position& position);
-  queue::Producer::Position position() const { return events_->position(); }
+  /// Continues where the previous program stopped. If the application has damaged its queue since then, the port has no
+  /// queue and takes no events: only that application may suffer.
+  static std::unique_ptr<ApplicationPort> resume(engine::Core& core, engine::PortHandle handle,
+                                                 std::span<std::byte> events, PortPage& page,
+                                                 const queue::Producer::Position& position);
+  bool has_queue() const noexcept { return events_.has_value(); }
+  queue::Producer::Position position() const {
+    return events_ ? events_->position() : queue::Producer::Position{.is_refused = true};
+  }
 
   engine::PortHandle handle() const noexcept { return handle_; }
   const shm::Socket& socket() const noexcept { return socket_; }

@@ -96,11 +96,10 @@ Result<> Application::restore_ports(const ApplicationState& state, const SocketO
     const std::span events(memory_.head() + Layout::events(saved.index), Layout::events_bytes());
     auto port = ApplicationPort::resume(*core_, {saved.slot, saved.generation}, events, page().ports[saved.index],
                                         saved.events);
-    if (!port) return std::unexpected(std::move(port.error()));
-    (*port)->connect(std::move(socket));
-    for (const DeferredState& deferred : saved.deferred)
-      (*port)->deferred.push_back({deferred.request, deferred.serial});
-    ports_[saved.index] = std::move(*port);
+    if (!port->has_queue()) blame("it has damaged the queue of its events");
+    port->connect(std::move(socket));
+    for (const DeferredState& deferred : saved.deferred) port->deferred.push_back({deferred.request, deferred.serial});
+    ports_[saved.index] = std::move(port);
     ports_end_ = std::max(ports_end_, saved.index + 1);
     ++ports_open_;
   }

@@ -107,6 +107,24 @@ class ApplicationTest : public ::testing::Test {
   std::optional<queue::Producer> requests_;
 };
 
+// It wrote rubbish into its memory while the host engine was being replaced.
+TEST_F(ApplicationTest, WithADamagedQueueItGoesAloneAfterAReplacement) {
+  const auto state = application_->save().value();
+  std::memset(arena_.head() + Layout::events(1), 0xff, sizeof(queue::Header));
+  const auto engine = std::make_shared<ServedEngine>(ServedEngine{.core = core_, .shares = Shares(kOperations, 1)});
+  Connection again[3] = {Connection(users_), Connection(users_), Connection(users_)};
+  auto restored = Application::restore(
+      state, std::move(again[2].host),
+      {.memory = shm::Arena::view(arena_.descriptor(), kArenaBytes).value(), .file = {}, .bytes = kArenaBytes}, engine,
+      [&, next = 0](int) mutable { return std::move(again[next++].host); });
+  ASSERT_TRUE(restored.has_value()) << restored.error().message;
+  application_ = std::move(*restored);
+  EXPECT_FALSE(application_->fault().empty());
+  EXPECT_FALSE(application_->save().has_value()) << "it is about to leave";
+  leave();
+  EXPECT_TRUE(application_->is_gone());
+}
+
 // A request that waits, is cancelled, and whose name a request of another port then has: only that one is meant.
 TEST_F(ApplicationTest, HasATurnOfBytesWhereOthersWait) {
   constexpr std::uint32_t kSends = 8;

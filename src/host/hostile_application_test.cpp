@@ -1,5 +1,6 @@
 // The host engine under an application that writes what it likes into all that it shares, and says what it likes.
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -137,6 +138,9 @@ TEST_F(HostileApplication, MayNotAttachWithMemoryThatItCanTakeAway) {
   const base::FileDescriptor unsealed(::memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   ASSERT_EQ(::ftruncate(unsealed.get(), kBytes), 0);
   const auto arena = shm::Arena::create(4096, kBytes).value();
+  refused(Hostile::attach_call(kBytes), unsealed.get(), Status::invalid);
+  // It could not be mapped once more, by the program that comes next, after F_SEAL_FUTURE_WRITE.
+  ASSERT_EQ(::fcntl(unsealed.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
   refused(Hostile::attach_call(kBytes), unsealed.get(), Status::invalid);
   refused(Hostile::attach_call(kBytes), -1, Status::invalid);
   refused(Hostile::attach_call(kBytes + 4096), arena.descriptor(), Status::invalid);
