@@ -25,11 +25,28 @@ namespace {
 
 using namespace fairlead;
 
+constexpr int kEndingSignals[] = {SIGTERM, SIGINT, SIGHUP};
 host::Service* running = nullptr;  // for the signal handler
 
 void end(int) {
   running->stop();
 }
+
+void hold_signals(bool is_held) {
+  sigset_t all;
+  ::sigemptyset(&all);
+  for (const int signal : kEndingSignals) ::sigaddset(&all, signal);
+  ::pthread_sigmask(is_held ? SIG_BLOCK : SIG_UNBLOCK, &all, nullptr);
+}
+
+/// Signals that wait when a program is executed are the next one's, which lets them come when it can heed them.
+class SignalsHeld {
+ public:
+  SignalsHeld() { hold_signals(true); }
+  ~SignalsHeld() { hold_signals(false); }
+  SignalsHeld(const SignalsHeld&) = delete;
+  SignalsHeld& operator=(const SignalsHeld&) = delete;
+};
 
 /// Where applications look, too: host::default_host_file().
 std::string default_socket() {
@@ -128,23 +145,28 @@ Result<host::Handover> come_to_rest(host::Service& service) {
 }
 
 /// The successor is tried out while this program goes on serving; only then does it stand still.
-Error replace(host::Service& service, const daemon::Successor& successor) {
+Error replace(host::Service& service, const daemon::Successor& successor) try {
   using std::chrono::milliseconds;
+  const Error is_to_end{Status::canceled, 0, "it is to end"};
   auto trial = come_to_rest(service);
   if (!trial) return std::move(trial.error());
   auto rehearsal = successor.rehearse(trial->state);
   service.go_on(std::move(*trial));
   while (rehearsal && !rehearsal->is_over()) {
-    if (service.run(base::MonotonicClock::now() + milliseconds(2))) return {Status::canceled, 0, "it is to end"};
+    if (service.run(base::MonotonicClock::now() + milliseconds(2))) return is_to_end;
   }
   if (rehearsal)
     if (auto good = rehearsal->result(); !good) rehearsal = std::unexpected(std::move(good.error()));
   if (!rehearsal) return std::move(rehearsal.error());
+  const SignalsHeld held;
   auto handover = come_to_rest(service);
   if (!handover) return std::move(handover.error());
-  Error why = successor.take_over(handover->state, handover->descriptors);
+  Error why = service.is_stopped() ? is_to_end : successor.take_over(handover->state, handover->descriptors);
   service.go_on(std::move(*handover));
   return why;
+} catch (const std::bad_alloc&) {
+  service.go_on({});
+  return {Status::no_memory, ENOMEM, "no memory for it"};
 }
 
 /// Asks the host engine at the socket, and waits until it has been replaced, or says why not.
@@ -172,7 +194,8 @@ Result<> serve(Settings& settings, const daemon::Successor& successor) {
   running = service->get();
   struct sigaction action{};
   action.sa_handler = end;
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) ::sigaction(signal, &action, nullptr);
+  for (const int signal : kEndingSignals) ::sigaction(signal, &action, nullptr);
+  hold_signals(false);
   if (settings.resumed < 0) {
     fmt::print(stderr, "fairleadd listens at {}; applications attach with FAIRLEAD_CORE=host{}\n", settings.socket,
                settings.socket == default_socket() ? "" : fmt::format(" FAIRLEAD_HOST={}", settings.socket));
@@ -230,7 +253,7 @@ int main(int argc, char** argv) {
   try {
     if (base::environment("FAIRLEAD_LOG") == nullptr) (void)set_log_levels("info");
     const auto served = serve(settings, successor);
-    if (served) return 0;
+    if (served) return settings.rehearsed >= 0 ? daemon::Rehearsal::kCouldGoOn : 0;
     fmt::print(stderr, "fairleadd: {}\n", served.error().message);
   } catch (const std::exception& error) {
     fmt::print(stderr, "fairleadd: {}\n", error.what());

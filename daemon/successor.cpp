@@ -24,6 +24,8 @@
 namespace fairlead::daemon {
 namespace {
 
+constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
+
 Error failed(std::string_view what) {
   const int number = errno;
   return {Status::system, number, fmt::format("{}: {}", what, std::strerror(number))};
@@ -38,8 +40,7 @@ Result<base::FileDescriptor> write_state(std::span<const std::byte> state) {
     if (written <= 0) return std::unexpected(failed("no memory for the state"));
     done += static_cast<std::size_t>(written);
   }
-  if (::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) != 0)
-    return std::unexpected(failed("cannot seal the state"));
+  if (::fcntl(file.get(), F_ADD_SEALS, kSeals) != 0) return std::unexpected(failed("cannot seal the state"));
   return file;
 }
 
@@ -145,7 +146,7 @@ Result<> Rehearsal::result() {
   int status = 0;
   const bool has_ended = ::waitpid(id_, &status, WNOHANG) == id_;
   if (has_ended) id_ = 0;
-  if (has_ended && WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
+  if (has_ended && WIFEXITED(status) && WEXITSTATUS(status) == kCouldGoOn) return {};
   std::string said(4096, '\0');
   const ssize_t length = ::read(words_.get(), said.data(), said.size());
   said.resize(length > 0 ? static_cast<std::size_t>(length) : 0);
@@ -156,7 +157,9 @@ Result<> Rehearsal::result() {
 
 Result<std::vector<std::byte>> read_state(base::FileDescriptor file) {
   struct stat facts{};
-  if (::fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) return std::unexpected(failed("no state was left"));
+  const int seals = ::fcntl(file.get(), F_GET_SEALS);
+  if (seals < 0 || (seals & kSeals) != kSeals || ::fstat(file.get(), &facts) != 0)
+    return std::unexpected(Error{Status::invalid, 0, "that is no state which the program before this one has left"});
   std::vector<std::byte> state(static_cast<std::size_t>(facts.st_size));
   for (std::size_t done = 0; done < state.size();) {
     const ssize_t length = ::pread(file.get(), state.data() + done, state.size() - done, static_cast<off_t>(done));

@@ -18,6 +18,9 @@ namespace fairlead::daemon {
 /// A child that reads the state and looks whether it could go on with it.
 class Rehearsal {
  public:
+  /// What the child ends with if it could go on: a program that knows nothing of a state ends with 0 as well.
+  static constexpr int kCouldGoOn = 97;
+
   Rehearsal(base::FileDescriptor process, base::FileDescriptor words, int id)
       : process_(std::move(process)),
         words_(std::move(words)),

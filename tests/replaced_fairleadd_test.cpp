@@ -59,6 +59,12 @@ class ReplacedFairleadd : public testing::Test {
     return attached(socket(1), {FAIRLEAD_COMMAND, "bulkping", "client", "--server", address_, "--loops",
                                 fmt::format("{}", loops), "--bulk-size", "256K"});
   }
+  /// What `program` is from now on; one that runs keeps what it had.
+  static void write_script(const std::string& program, const std::string& text) {
+    std::filesystem::remove(program);
+    std::ofstream(program) << "#!/bin/sh\n" << text;
+    ASSERT_EQ(::chmod(program.c_str(), 0755), 0);
+  }
   Finished replace(int number) const { return run({built(), "--replace", "--socket", socket(number)}); }
 
   std::string folder_, address_;
@@ -95,16 +101,45 @@ TEST_F(ReplacedFairleadd, GoesOnIfTheNewProgramCannot) {
   const auto server = start_server();
   std::filesystem::remove(program);
   EXPECT_THAT(replace(0).error_output, HasSubstr("cannot start")) << "there is none";
-  std::ofstream(program) << "#!/bin/sh\necho the new one is broken >&2\nexit 3\n";
-  ASSERT_EQ(::chmod(program.c_str(), 0755), 0);
+  write_script(program, "echo the new one is broken >&2\nexit 3\n");
   const Finished refused = replace(0);
   EXPECT_EQ(refused.exit_code, 1);
   EXPECT_THAT(refused.error_output, HasSubstr("the new one is broken"));
+  write_script(program, "exit 0\n");
+  EXPECT_THAT(replace(0).error_output, HasSubstr("ended without a word")) << "it has not looked at the state";
   EXPECT_EQ(run(client(5)).exit_code, 0);
   std::filesystem::remove(program);
   std::filesystem::copy_file(built(), program);
   EXPECT_EQ(replace(0).exit_code, 0);
   EXPECT_EQ(run(client(5)).exit_code, 0);
+}
+
+// Between the two programs nobody heeds signals.
+TEST_F(ReplacedFairleadd, EndsInOrderIfItIsToldToDuringTheChange) {
+  const std::string program = folder_ + "/fairleadd";
+  std::filesystem::copy_file(built(), program);
+  const auto one = start(0, program);
+  write_script(program, "case \"$*\" in *--resume*) kill -TERM $$;; esac\nexec " + built() + " \"$@\"\n");
+  EXPECT_EQ(replace(0).exit_code, 0);
+  EXPECT_EQ(one->wait(kPatience), 0) << one->error_output();
+  EXPECT_FALSE(std::filesystem::exists(socket(0)));
+}
+
+TEST_F(ReplacedFairleadd, SettingsThatCannotBeAreFoundByTheTrial) {
+  const std::string config = folder_ + "/config", log = folder_ + "/log";
+  std::filesystem::create_directory(log);
+  const auto write = [&](const std::string& file) { std::ofstream(config) << fmt::format("socket = \"{}\"\n", file); };
+  write(socket(0));
+  ChildProcess one({"env", "FAIRLEAD_PATH=udp", "FAIRLEAD_FLIGHT=" + log + "/flight", built(), "--config", config});
+  ASSERT_TRUE(one.wait_for_text("listens at", kPatience)) << one.error_output();
+  const auto server = start_server();
+  write(socket(1));
+  EXPECT_THAT(replace(0).error_output, HasSubstr("that takes a restart"));
+  write(socket(0));
+  std::filesystem::remove_all(log);
+  EXPECT_THAT(replace(0).error_output, HasSubstr("FAIRLEAD_FLIGHT"));
+  std::filesystem::create_directory(log);
+  EXPECT_EQ(replace(0).exit_code, 0);
 }
 
 TEST_F(ReplacedFairleadd, SaysWhyItCannotBeReplaced) {

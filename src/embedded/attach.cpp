@@ -81,6 +81,12 @@ Result<std::optional<link::SealSettings>> read_keys(const engine::EngineOptions&
                             .required = options.seal_require()};
 }
 
+Result<base::LogFile> open_flight_log(const engine::EngineOptions& options) {
+  auto log = base::LogFile::open(options.flight());
+  if (!log) log.error().message = fmt::format("no flight log (FAIRLEAD_FLIGHT): {}", log.error().message);
+  return log;
+}
+
 /// What it can do, for whoever wonders why it does not.
 void tell_start(engine::Engine& engine) {
   if (engine.path() == nullptr || !base::is_logged(LogLevel::info, LogTopic::engine)) return;
@@ -106,11 +112,8 @@ Result<std::shared_ptr<EmbeddedCore>> make_engine(const base::SocketAddress& loc
                                                   base::FileDescriptor socket) {
   auto kick = base::open_event_descriptor("the engine", EFD_NONBLOCK);
   if (!kick) return std::unexpected(std::move(kick.error()));
-  auto log = base::LogFile::open(options.flight());
-  if (!log) {
-    log.error().message = fmt::format("no flight log (FAIRLEAD_FLIGHT): {}", log.error().message);
-    return std::unexpected(std::move(log.error()));
-  }
+  auto log = open_flight_log(options);
+  if (!log) return std::unexpected(std::move(log.error()));
   std::unique_ptr<path::Path> path;
   base::SocketAddress address = local;
   std::optional<link::SealSettings> sealing;
@@ -172,6 +175,7 @@ Result<std::shared_ptr<EmbeddedCore>> restore_embedded(const engine::EngineState
 Result<> try_to_restore(const engine::EngineState& state, const engine::EngineOptions& options) {
   auto keys = read_keys(options);
   if (!keys) return std::unexpected(std::move(keys.error()));
+  if (auto log = open_flight_log(options); !log) return std::unexpected(std::move(log.error()));
   path::SimNetwork nowhere(0);
   auto path = nowhere.attach(state.address);
   if (!path) return std::unexpected(std::move(path.error()));

@@ -3,16 +3,19 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <random>
 #include <thread>
 
 #include "base/child_for_tests.hpp"
+#include "base/lingering_socket_for_tests.hpp"
 #include "host/host_core.hpp"
 #include "host/host_for_tests.hpp"
 #include "tests/environment.hpp"
@@ -329,6 +332,39 @@ TEST_F(HostileApplication, WritesAnythingAnywhereAndHarmsNobody) {
     expect_service();
   }
   expect_service();
+}
+
+// Where a program is executed the kernel closes descriptors, and waits as long as that takes.
+TEST(HostileVisitor, WhoGivesWhatTakesLongToCloseHoldsUpNoReplacement) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs another user";
+  char folder[] = "/tmp/fairlead-host-XXXXXX";
+  ASSERT_NE(::mkdtemp(folder), nullptr);
+  ASSERT_EQ(::chmod(folder, 0755), 0);
+  const std::string file = std::string(folder) + "/host";
+  auto service = Service::open({.file = file, .rules = {Rule{}}}).value();
+  base::LingeringSocket lingering;
+  EXPECT_EQ(base::exit_of_child([&] {
+              if (::setresuid(65534, 65534, 65534) != 0) return 1;
+              const std::array descriptors{lingering.get()};
+              return Hostile(file).connect().send(std::as_bytes(std::span("rubbish")), descriptors) ? 0 : 2;
+            }),
+            0);
+  lingering.take().reset();
+  Result<Handover> handover = std::unexpected(Error{});
+  const auto try_again = [&] {
+    EXPECT_FALSE(service->run(base::MonotonicClock::now() + std::chrono::milliseconds(10)));
+    handover = service->hand_over();
+  };
+  try_again();
+  ASSERT_FALSE(handover.has_value());
+  EXPECT_NE(handover.error().message.find("takes long to close"), std::string::npos) << handover.error().message;
+  lingering.abort();
+  for (const auto end = base::MonotonicClock::now() + kPatience; !handover && base::MonotonicClock::now() < end;)
+    try_again();
+  ASSERT_TRUE(handover.has_value());
+  service->go_on(std::move(*handover));
+  service.reset();
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

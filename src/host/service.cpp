@@ -2,6 +2,7 @@
 
 #include "host/service.hpp"
 
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -90,6 +91,11 @@ bool Service::watch(int descriptor, std::uint64_t source, std::uint32_t events, 
 
 void Service::stop() noexcept {
   ::eventfd_write(end_.get(), 1);
+}
+
+bool Service::is_stopped() const noexcept {
+  pollfd end{end_.get(), POLLIN, 0};
+  return ::poll(&end, 1, 0) != 0;
 }
 
 bool Service::run(base::Instant deadline) {

@@ -58,6 +58,8 @@ class Service {
   bool run(base::Instant deadline = base::kNever);
   /// Safe in any thread and in a signal handler.
   void stop() noexcept;
+  /// Whether stop() was called, though run() may not have heeded it yet.
+  bool is_stopped() const noexcept;
 
   /// Returns whether a replacement was requested; true once per request.
   bool takes_replacement_wish() noexcept { return std::exchange(is_replacement_wanted_, false); }

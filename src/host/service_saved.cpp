@@ -79,6 +79,9 @@ void Service::hold(bool is_held) {
 }
 
 Result<Handover> Service::try_to_save(base::Instant began) try {
+  // The kernel would close them where the program is executed, and that would last as long as their giver likes.
+  if (users_.closer().left() != 0)
+    return std::unexpected(Error{Status::again, 0, "a descriptor that another user gave takes long to close"});
   Handover handover;
   ServiceState state{.listener = listener_.descriptor(),
                      .is_inherited = is_inherited_,
@@ -86,7 +89,8 @@ Result<Handover> Service::try_to_save(base::Instant began) try {
                      .visitors = {},
                      .engines = {},
                      .applications = {},
-                     .stopped_at = began};
+                     .stopped_at = began,
+                     .file = options_.file};
   visitors_.for_each([&](const Visitor& visitor) {
     state.visitors.push_back({.socket = visitor.socket.descriptor(), .came_at = visitor.came_at});
   });
@@ -120,6 +124,10 @@ Result<Handover> Service::try_to_save(base::Instant began) try {
 Result<> Service::check(const ServiceOptions& options, std::span<const std::byte> bytes) {
   const auto state = decode_state(bytes);
   if (!state) return std::unexpected(state.error());
+  if (state->file != options.file) {
+    return cannot_resume(
+        fmt::format("the socket was {} and would be {}: that takes a restart", state->file, options.file));
+  }
   for (const ServedEngineState& one : state->engines)
     if (auto tried = embedded::try_to_restore(one.engine, options.engine); !tried) return tried;
   return {};

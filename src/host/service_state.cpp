@@ -91,7 +91,7 @@ void fields(Archive& archive, VisitorState& visitor) {
 template <typename Archive>
 void fields(Archive& archive, ServiceState& state) {
   archive(state.listener, state.is_inherited, state.asker, state.visitors, state.engines, state.applications,
-          state.stopped_at);
+          state.stopped_at, state.file);
 }
 
 namespace {

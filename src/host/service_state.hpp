@@ -72,6 +72,7 @@ struct ServiceState {
   std::vector<ServedEngineState> engines;
   std::vector<ApplicationState> applications;
   base::Instant stopped_at{};  // since when nobody is served
+  std::string file;            // of the listener
 
   /// Returns all descriptors that stay open.
   std::vector<int> descriptors() const;

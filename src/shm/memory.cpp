@@ -63,10 +63,10 @@ Result<Memory> Memory::adopt(int file, const Layout& layout) {
   constexpr int kWanted = F_SEAL_SHRINK | F_SEAL_SEAL;
   if (seals < 0 || (seals & kWanted) != kWanted || ::fstatfs(file, &system) != 0 || system.f_type == HUGETLBFS_MAGIC ||
       ::fstat(file, &facts) != 0 || static_cast<std::uint64_t>(facts.st_size) != layout.file_bytes()) {
-    return std::unexpected(
-        Error{Status::invalid, 0,
-              "shared memory of another size, that could shrink or be sealed later, or of reserved huge pages, of which "
-              "none may be left: the peer is no engine"});
+    return std::unexpected(Error{
+        Status::invalid, 0,
+        "shared memory of another size, that could shrink or be sealed later, or of reserved huge pages, of which "
+        "none may be left: the peer is no engine"});
   }
   return map(file, layout);
 }
