@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/completion.hpp"
+#include "engine/core.hpp"
 
 namespace fairlead::net {
 
