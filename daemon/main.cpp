@@ -153,7 +153,8 @@ Error replace(host::Service& service, const daemon::Successor& successor) try {
   auto rehearsal = successor.rehearse(trial->state);
   service.go_on(std::move(*trial));
   while (rehearsal && !rehearsal->is_over()) {
-    if (service.run(base::MonotonicClock::now() + milliseconds(2))) return is_to_end;
+    if (service.run(base::MonotonicClock::now() + milliseconds(10))) return is_to_end;
+    daemon::notify("WATCHDOG=1");
   }
   if (rehearsal)
     if (auto good = rehearsal->result(); !good) rehearsal = std::unexpected(std::move(good.error()));

@@ -88,6 +88,10 @@ Result<NettestState> NettestConsole::work(const NettestPlan& plan, Duration time
     if (!figures) return std::unexpected(std::move(figures.error()));
     if (now() - shown < kEvery) continue;
     shown += kEvery;
+    // An agent that hears nothing for long gives the run up.
+    bool are_there = false;
+    if (auto told = tell_all(servers_, "status", kAnswerAtMost, are_there); !told)
+      return std::unexpected(std::move(told.error()));
     state.clients = *figures;
     state.time = now() - begin;
     show(state);

@@ -57,5 +57,30 @@ TEST_F(NettestConsoleTest, AnAgentDoesNotTurnClientsToSomebodyElse) {
   EXPECT_NE(error.find("which is not its own"), std::string::npos) << error;
 }
 
+// An agent that hears nothing for 15 s gives the run up. Servers did so in every longer run.
+TEST_F(NettestConsoleTest, AsksServersTooWhileTheRunLasts) {
+  int asked = 0;  // of the server
+  const auto obey = [&](NettestPost& agent, bool is_server) {
+    while (const auto command = agent.receive(now() + std::chrono::seconds{10})) {
+      const std::string what = command->body["do"];
+      asked += is_server && what == "status";
+      const Json answer{{"run", command->body["run"]},
+                        {"number", command->body["number"]},
+                        {"address", agent.address()},
+                        {"figures", NettestFigures()},
+                        {"is_done", is_server}};
+      EXPECT_TRUE(agent.send(agent.find(command->from.address()).value(), answer));
+      if (what == "stop") return;
+    }
+  };
+  const std::jthread client([&] { obey(agent_, false); });
+  std::jthread server([&] { obey(stranger_, true); });
+  const auto state = console_.run({}, {{agent_.address()}, {stranger_.address()}}, std::chrono::seconds{1},
+                                  [](const NettestState&) {});
+  ASSERT_TRUE(state) << state.error().message;
+  server.join();
+  EXPECT_EQ(asked, 1);
+}
+
 }  // namespace
 }  // namespace fairlead::tools

@@ -262,6 +262,14 @@ class Connected {
     return types;
   }
 
+  /// Returns them as soon as there is one. A host engine may tell of an event after the completion that caused it.
+  static std::vector<AsyncEventType> next_events(Side& side) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    std::vector<AsyncEventType> types = events(side);
+    for (; types.empty() && std::chrono::steady_clock::now() < end; types = events(side)) side.context.progress();
+    return types;
+  }
+
  private:
   static WorkCompletion one(const std::vector<WorkCompletion>& all) {
     EXPECT_EQ(all.size(), 1u);
