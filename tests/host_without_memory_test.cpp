@@ -158,7 +158,7 @@ TEST_F(HostWithoutMemory, RefusesWhoeverHasPortsAndNobodyElse) {
            core.post_receive(at, {.memory = memory, .size_min = 1}, operation) == Status::ok;
   };
   each_fails(
-      20,
+      10,
       [&] {
         const auto core = HostCore::attach(file(), good->address(), options);
         if (!core) return;
