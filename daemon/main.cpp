@@ -39,7 +39,8 @@ void hold_signals(bool is_held) {
   ::pthread_sigmask(is_held ? SIG_BLOCK : SIG_UNBLOCK, &all, nullptr);
 }
 
-/// Signals that wait when a program is executed are the next one's, which lets them come when it can heed them.
+/// Blocks the ending signals. Pending signals and the mask survive exec(). The next program unblocks the signals when
+/// its handlers are installed.
 class SignalsHeld {
  public:
   SignalsHeld() { hold_signals(true); }
@@ -48,7 +49,7 @@ class SignalsHeld {
   SignalsHeld& operator=(const SignalsHeld&) = delete;
 };
 
-/// Where applications look, too: host::default_host_file().
+/// Applications try the same paths: host::default_host_file().
 std::string default_socket() {
   const char* const directory = base::environment("XDG_RUNTIME_DIR");
   return ::geteuid() != 0 && directory != nullptr ? fmt::format("{}/fairlead/host", directory) : "/run/fairlead/host";
@@ -59,7 +60,7 @@ struct Settings {
   std::vector<std::string> engines, rules, users;
   host::ServiceOptions service;
   bool is_check = false, is_replace = false;
-  int resumed = -1, rehearsed = -1;  // descriptors of a state
+  int resumed = -1, rehearsed = -1;  // descriptor of a saved state; -1: none
 };
 
 Result<base::SocketAddress> parse_engine(const std::string& text) {
@@ -105,14 +106,15 @@ Result<> complete(Settings& settings) {
   return {};
 }
 
-/// The directory of the socket file, if it is missing; who may go in follows from who may attach.
+/// Creates the directory of the socket file, if it is missing. Other users may enter it only if there are rules. An
+/// error appears when the socket is created.
 void make_directory(const Settings& settings) {
   const bool is_for_others = !settings.service.rules.empty();
   const std::filesystem::path directory = std::filesystem::path(settings.socket).parent_path();
   ::mkdir(directory.c_str(), is_for_others ? 0755 : 0700);
 }
 
-/// As many as we may have: each port of an application takes two.
+/// Raises the soft limit of descriptors to the hard limit. Each port of an application takes two descriptors.
 void raise_descriptors() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -131,7 +133,7 @@ Result<std::unique_ptr<host::Service>> open_service(Settings& settings) {
   return host::Service::resume(std::move(settings.service), *state);
 }
 
-/// It may have more on its way than comes to rest at once. It serves between two tries.
+/// Quiesces the service. A try fails while peers have not acknowledged what was sent. The daemon serves between tries.
 Result<host::Handover> come_to_rest(host::Service& service) {
   constexpr int kTries = 20;
   constexpr auto kBetweenTries = std::chrono::milliseconds(50);
@@ -144,7 +146,8 @@ Result<host::Handover> come_to_rest(host::Service& service) {
   return handover;
 }
 
-/// The successor is tried out while this program goes on serving; only then does it stand still.
+/// Replaces this program. Rehearses the new program in a child while this one serves, then quiesces and executes it.
+/// Returns only on failure, with the reason; this program then continues.
 Error replace(host::Service& service, const daemon::Successor& successor) try {
   using std::chrono::milliseconds;
   const Error is_to_end{Status::canceled, 0, "it is to end"};
@@ -170,7 +173,7 @@ Error replace(host::Service& service, const daemon::Successor& successor) try {
   return {Status::no_memory, ENOMEM, "no memory for it"};
 }
 
-/// Asks the host engine at the socket, and waits until it has been replaced, or says why not.
+/// Asks the running daemon to replace itself, and waits for the result.
 Result<> ask_for_replacement(const Settings& settings) {
   const auto pause = host::ask_for_replacement(settings.socket);
   if (!pause) return std::unexpected(pause.error());
@@ -202,7 +205,8 @@ Result<> serve(Settings& settings, const daemon::Successor& successor) {
                settings.socket == default_socket() ? "" : fmt::format(" FAIRLEAD_HOST={}", settings.socket));
   }
   daemon::notify("READY=1");
-  // Twice as often as is asked for: a loop that stands still is what the supervisor wants to find.
+  // The main loop itself sends WATCHDOG=1, so the supervisor detects a stalled loop. Half of the period leaves a
+  // margin.
   const base::Duration beat = daemon::watchdog_period() / 2;
   const auto next_beat = [beat] {
     return beat == base::Duration{} ? base::kNever : base::MonotonicClock::now() + beat;

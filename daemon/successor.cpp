@@ -31,7 +31,7 @@ Error failed(std::string_view what) {
   return {Status::system, number, fmt::format("{}: {}", what, std::strerror(number))};
 }
 
-/// Nobody can change it any more.
+/// Writes the state to a memfd and seals it against every change.
 Result<base::FileDescriptor> write_state(std::span<const std::byte> state) {
   base::FileDescriptor file(::memfd_create("fairleadd-state", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file.is_open()) return std::unexpected(failed("no memory for the state"));
@@ -65,7 +65,7 @@ Successor::Successor(int argc, char** argv) {
   for (std::size_t i = 0; i < given.size(); ++i) {
     const std::string_view one = given[i];
     if (one == kResume || one == kRehearse) {
-      ++i;  // and its value
+      ++i;  // skips its value
     } else {
       arguments_.emplace_back(one);
     }

@@ -1,7 +1,9 @@
 #pragma once
-// The program that goes on in this process (docs/host.md): the one that lies where this one lay when it started, with
-// the same arguments. It gets the state in a sealed piece of memory, and takes what else is open under the same
-// numbers.
+// Executes the next version of the daemon in this process (docs/host.md). The new program is the file that is now at
+// the path from which this one was started; it gets the same arguments. The state is passed in a sealed memfd.
+// The descriptors that the state names stay open under the same numbers.
+//
+// Not thread-safe: the daemon's main thread calls it.
 
 #include <cstddef>
 #include <span>
@@ -15,10 +17,10 @@
 
 namespace fairlead::daemon {
 
-/// A child that reads the state and looks whether it could go on with it.
+/// A child process that runs the new program with `--rehearse`: it checks whether it could continue from the state.
 class Rehearsal {
  public:
-  /// What the child ends with if it could go on: a program that knows nothing of a state ends with 0 as well.
+  /// The child's exit status on success. It is not 0, because another program could also exit with 0.
   static constexpr int kCouldGoOn = 97;
 
   Rehearsal(base::FileDescriptor process, base::FileDescriptor words, int id)
@@ -28,19 +30,19 @@ class Rehearsal {
         until_(base::MonotonicClock::now() + kPatience) {}
   Rehearsal(Rehearsal&& other) noexcept;
   Rehearsal& operator=(Rehearsal&& other) noexcept;
-  /// A child that has not ended is killed.
+  /// Kills the child if it still runs.
   ~Rehearsal();
 
-  /// It has ended, or taken too long.
+  /// Returns whether the child has ended or kPatience has passed.
   bool is_over() const;
-  /// Once, when it is over: what it has said if it could not.
+  /// Call once, when is_over(). Returns `refused` with the child's error output if it could not continue.
   Result<> result();
 
  private:
   static constexpr base::Duration kPatience = std::chrono::seconds(3);
 
-  base::FileDescriptor process_, words_;  // what it writes to its error output
-  int id_ = 0;
+  base::FileDescriptor process_, words_;  // pidfd; pipe from its standard error
+  int id_ = 0;                            // process id; 0: none to reap
   base::Instant until_;
 };
 
@@ -51,8 +53,9 @@ class Successor {
 
   Successor(int argc, char** argv);
 
+  /// Starts the new program as a child that checks `state`.
   Result<Rehearsal> rehearse(std::span<const std::byte> state) const;
-  /// Returns only if it could not; then all is as before.
+  /// Executes the new program with `state`. `descriptors` stay open. Returns only on failure, with nothing changed.
   Error take_over(std::span<const std::byte> state, std::span<const int> descriptors) const;
 
  private:
@@ -62,7 +65,7 @@ class Successor {
   std::vector<std::string> arguments_;
 };
 
-/// What the program before this one has left.
+/// Reads the state that the previous program has left. Returns `invalid` if `file` is not a sealed memfd.
 Result<std::vector<std::byte>> read_state(base::FileDescriptor file);
 
 }  // namespace fairlead::daemon

@@ -28,7 +28,7 @@ std::optional<std::uint64_t> number_in(const char* variable) {
   return error == std::errc{} && end == digits.data() + digits.size() ? std::optional(number) : std::nullopt;
 }
 
-/// Variables of this protocol outlive an exec(), and may have been meant for another process.
+/// Environment variables are inherited, so they may be meant for another process.
 bool is_for_us(const char* variable) {
   return number_in(variable) == static_cast<std::uint64_t>(::getpid());
 }
@@ -57,7 +57,7 @@ void notify(std::string_view state) {
 
 base::Duration watchdog_period() {
   if (base::environment("WATCHDOG_PID") != nullptr && !is_for_us("WATCHDOG_PID")) return {};
-  constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max() / 1000;  // nanoseconds have to fit
+  constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max() / 1000;  // so that nanoseconds fit
   const std::uint64_t microseconds = number_in("WATCHDOG_USEC").value_or(0);
   return microseconds > kMost ? base::Duration{} : std::chrono::microseconds(microseconds);
 }

@@ -1,6 +1,6 @@
 #pragma once
-// The process that started us, if it is systemd or speaks its protocol: it may hand over a socket that listens already,
-// wants to know when applications can attach, and restarts a daemon that stops telling that it lives.
+// The interface to a supervisor that uses systemd's protocol. It may pass a listening socket, wants to know when
+// applications can attach, and restarts a daemon that stops sending keep-alives.
 // Source: sd_notify(3), sd_listen_fds(3), sd_watchdog_enabled(3).
 
 #include <string_view>
@@ -10,14 +10,14 @@
 
 namespace fairlead::daemon {
 
-/// The first of the sockets that were handed over to this process; closed if there is none. It is not inherited by
-/// children. Once.
+/// Returns the first of the sockets that the supervisor passed to this process, with close-on-exec set; a closed
+/// descriptor if there is none. Call once.
 base::FileDescriptor take_inherited_socket();
 
-/// One datagram to $NOTIFY_SOCKET, as "READY=1"; nothing without that variable.
+/// Sends a datagram such as "READY=1" to $NOTIFY_SOCKET. Does nothing without that variable, and ignores errors.
 void notify(std::string_view state);
 
-/// The longest time between two notify("WATCHDOG=1"); zero if nobody waits for them.
+/// Returns the longest permitted time between two notify("WATCHDOG=1"); zero if the supervisor does not expect them.
 base::Duration watchdog_period();
 
 }  // namespace fairlead::daemon

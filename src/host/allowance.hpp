@@ -3,7 +3,7 @@
 //   - per turn, before others get theirs (deficit round robin: an excess reduces the next turn);
 //   - outstanding: bytes that an engine has accepted delay later requests of others;
 //   - per second, if the quota says so (a token bucket).
-// A single operation may exceed each of these. It is sent when nothing is owed, and is owed for afterwards.
+// A single operation may exceed each of these. It is sent when nothing is owed; the excess delays later operations.
 
 #include <cstdint>
 

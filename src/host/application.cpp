@@ -14,7 +14,8 @@
 namespace fairlead::host {
 namespace {
 
-/// What others have to have room for. The application waits for all else to reach the engine.
+/// Returns whether the request moves data to or from a peer. Only such requests may wait here until the engine accepts
+/// them; others are accepted or refused at once.
 bool is_outgoing(const Request& request) {
   using Kind = Request::Kind;
   const auto kind = static_cast<Kind>(request.kind);
@@ -181,7 +182,7 @@ bool Application::take_requests(base::Instant now, bool is_alone) {
 
 void Application::take(const Request& request) {
   ApplicationPort* const port = this->port(request.port);
-  if (port == nullptr || port->is_closing) return;  // closed behind the request's back, by its own socket
+  if (port == nullptr || port->is_closing) return;  // closed through its socket after the request was written
   if (request.kind == static_cast<std::uint8_t>(Request::Kind::cancel)) return cancel(*port, request);
   if (request.kind > static_cast<std::uint8_t>(Request::Kind::get)) return blame("it sent an unknown request");
   start(*port, request);
@@ -225,7 +226,7 @@ void Application::start(ApplicationPort& port, const Request& request) {
   }
 }
 
-/// To the engine: ok, again, or why it never will.
+/// Submits a request to the engine. Returns `again` if the caller should retry later; other errors are final.
 Status Application::pass_on(ApplicationPort& port, const Request& request, Operation& operation) {
   if (operation.is_outgoing && !allowance_.may_send(request.length)) return Status::again;
   if (!engine_->shares.take(posted_)) return operation.is_outgoing ? Status::again : Status::no_memory;
@@ -242,7 +243,7 @@ Status Application::pass_on(ApplicationPort& port, const Request& request, Opera
   return status;
 }
 
-/// The first of those that were asked to come again, and those behind it.
+/// Submits deferred requests in order, until one must wait.
 void Application::retry(ApplicationPort& port) {
   while (!is_held_ && !port.deferred.empty()) {
     const DeferredRequest waiting = port.deferred.front();
@@ -255,7 +256,8 @@ void Application::retry(ApplicationPort& port) {
   }
 }
 
-/// The answer tells whether it is still pending at the engine.
+/// Replies `ok` if the engine's final completion will follow, `stale` if the operation has ended. In the latter case
+/// its final event is in the queue before the reply.
 void Application::cancel(ApplicationPort& port, const Request& request) {
   reply(Status::stale, 0);
   const auto index = static_cast<std::uint32_t>(request.operation);
@@ -265,26 +267,26 @@ void Application::cancel(ApplicationPort& port, const Request& request) {
   if (operation.phase == Operation::Phase::posted) {
     if (core_->cancel(port.handle(), operation.handle)) return reply(Status::ok, 0);
     while (operation.phase == Operation::Phase::posted && give_events(request.port, port)) {
-    }  // until its last event, after which the application looks for it
+    }  // until its final event is delivered, because the application reads it after the reply
   } else if (operation.phase == Operation::Phase::deferred) {
     give(port, {.operation = operation.name,
                 .time_ns = base::MonotonicClock::now().time_since_epoch().count(),
                 .status = static_cast<std::uint8_t>(Status::canceled),
                 .flags = Event::kIsFinal});
     end(port, operation);
-    // Its request still waits; where many such do, they go.
+    // The request stays in `deferred`, and is skipped later. Erases such requests when there are many.
     if (port.deferred.size() > 2 * std::size_t{port.pending} + kRequestsInTurn)
       std::erase_if(port.deferred, [&](const DeferredRequest& waiting) { return !is_deferred(waiting); });
   }
 }
 
-/// Whether a request that waits is still wanted.
+/// Returns whether the operation of a deferred request still waits. It may have been canceled.
 bool Application::is_deferred(const DeferredRequest& waiting) const {
   const Operation& operation = operations_[static_cast<std::uint32_t>(waiting.request.operation)];
   return operation.phase == Operation::Phase::deferred && operation.serial == waiting.serial;
 }
 
-/// The engine does not take it: an answer, if the application waits for one, else an event.
+/// Ends an operation that the engine refused. Reports an exposure in the reply cell, all others by an event.
 void Application::refuse(ApplicationPort& port, const Request& request, Status status) {
   if (request.kind == static_cast<std::uint8_t>(Request::Kind::expose)) {
     reply(status, 0);
@@ -297,7 +299,7 @@ void Application::refuse(ApplicationPort& port, const Request& request, Status s
   end(port, operations_[static_cast<std::uint32_t>(request.operation)]);
 }
 
-/// The application looks at it when the request counts as served.
+/// Sets the result of an expose or cancel. take_requests() publishes it by counting the request as served.
 void Application::reply(Status status, std::uint64_t key) {
   page().reply.status.store(static_cast<std::uint64_t>(status), std::memory_order_relaxed);
   page().reply.key.store(key, std::memory_order_relaxed);
@@ -316,7 +318,7 @@ bool Application::give_events(std::uint32_t index, ApplicationPort& port) {
   if (port.is_closed) return false;
   std::array<engine::Completion, kEventsInTurn> batch;
   const std::size_t count = core_->next_events(port.handle(), batch);
-  port.show_drops();  // before an event that may tell of one
+  port.show_drops();  // first: the count is then current when the application takes these events
   for (const engine::Completion& completion : std::span(batch).first(count)) {
     Operation& operation = operations_[static_cast<std::uint32_t>(completion.cookie)];
     if (!port.is_closing) {
@@ -341,8 +343,8 @@ bool Application::give_events(std::uint32_t index, ApplicationPort& port) {
   core_->close_port(port.handle());
   --ports_open_;
   if (is_leaving_) {
-    // The application takes the end of a connection for that of the host engine, and all memory for its own again. So
-    // they end together, when nothing refers to any of it.
+    // The application treats the end of a connection as the end of the host engine, and then reuses all its memory. So
+    // the connections stay open until nothing refers to the memory.
     port.is_closed = true;
   } else {
     if (port.wants_answer) send_answer(port.socket(), {});
@@ -367,16 +369,16 @@ void Application::end(ApplicationPort& port, Operation& operation) {
 
 // Sleep --------------------------------------------------------------------------------------------------------------
 
-// The same protocol as of queue::Waiter: announce, look once more.
+// Follows the protocol of queue::Waiter: announces the sleep, then polls once more.
 bool Application::park() {
   page().host.sleeping.exchange(1, std::memory_order_acq_rel);
   bool is_idle = (is_leaving_ || requests_->is_empty()) && (!pairs_ || pairs_->park());
   for (std::uint32_t index = 0; index < ports_end_ && is_idle; ++index) {
     ApplicationPort* const port = ports_[index].get();
     if (port == nullptr) continue;
-    const bool has_to_wait = allowance_.next_send_at() != base::kNever;  // for longer than we look again and again
+    const bool has_to_wait = allowance_.next_send_at() != base::kNever;  // its rate delays it, until wake_at()
     is_idle = (port->deferred.empty() || has_to_wait) && !port->is_closing && core_->arm_descriptor(port->handle());
-    port->show_drops();  // those since the last look
+    port->show_drops();  // since give_events()
     port->tell();
   }
   if (!is_idle) unpark();

@@ -5,6 +5,8 @@
 // The application may write anything into the shared memory at any time. Each request is therefore copied once and then
 // checked; the state of pending operations is kept here. A request that our library never writes ends this
 // application's attachment, and nothing else.
+//
+// Not thread-safe: the host engine's one thread calls it.
 
 #include <array>
 #include <cstdint>
@@ -53,8 +55,8 @@ class Application {
   static Result<std::unique_ptr<Application>> restore(const ApplicationState& state, shm::Socket socket,
                                                       SharedMemory memory, std::shared_ptr<ServedEngine> engine,
                                                       const SocketOf& socket_of);
-  /// Returns the state, without the process descriptor. Returns `again` if the application or a port of it is about to
-  /// leave.
+  /// Returns the state, without the process descriptor. Returns `not_supported` if the application has queue pairs,
+  /// `again` if it is leaving or closes a port.
   Result<ApplicationState> save() const;
   /// While held, nothing of this application goes to the engine.
   void hold(bool is_held) { is_held_ = is_held; }

@@ -1,4 +1,4 @@
-// Posts, events, and the end.
+// Posts, events, and closing.
 
 #include "host/application_pairs.hpp"
 
@@ -50,7 +50,7 @@ Result<std::unique_ptr<ApplicationPairs>> ApplicationPairs::open(qp::PairCore& c
 }
 
 void ApplicationPairs::blame(std::string_view why) {
-  if (fault_.empty()) fault_ = why;  // a literal
+  if (fault_.empty()) fault_ = why;  // a literal, which outlives this call
 }
 
 // Posts --------------------------------------------------------------------------------------------------------------
@@ -75,7 +75,7 @@ bool ApplicationPairs::take_requests() try {
   if (inbox_.is_damaged()) blame("it has damaged its ring of requests");
   return count > 0;
 } catch (...) {
-  tools_.posts.forget();  // they are everybody's
+  tools_.posts.forget();  // all applications use this object
   throw;
 }
 
@@ -87,7 +87,7 @@ void ApplicationPairs::take(const TakenRequest& taken) {
                                                                  : blame("it sent an unknown request");
 }
 
-// What is closed, behind the back of what was posted by another thread, takes nothing any more.
+// One thread of the application may close an object while another posts to it. Such a post has no effect.
 void ApplicationPairs::take_post(const TakenRequest& taken) {
   const PairRequest& head = taken.head;
   bool is_good = true;
@@ -120,7 +120,7 @@ bool ApplicationPairs::give_events() {
     end_what_is_left();
     return any;
   }
-  // What was completed before a notice is told before it.
+  // Completions that precede a notice are delivered before it.
   std::array<qp::Notice, kNoticesInTurn> notices;
   const std::uint32_t count = take_notices(notices);
   any |= give_completions();
@@ -145,7 +145,7 @@ std::uint32_t ApplicationPairs::take_notices(std::span<qp::Notice> to) {
 bool ApplicationPairs::give_completions() {
   if (stream_->is_empty()) return false;
   if (events_->room() < kRoomLeast) {
-    // Whoever sleeps there makes room.
+    // The application's watcher thread makes room when it is awake.
     if (page().notices.sleeping.exchange(0, std::memory_order_acq_rel) != 0) socket_.nudge();
     return false;
   }
@@ -191,7 +191,8 @@ void ApplicationPairs::give(const PairNews& news) {
 
 // Sleep --------------------------------------------------------------------------------------------------------------
 
-// The same protocol as of queue::Waiter. An application that makes no room is not waited for: it says when it does.
+// Follows the protocol of queue::Waiter. If the application's events have no room, the host engine may sleep: the
+// application nudges it when it has made room.
 bool ApplicationPairs::park() {
   if (is_gone_) return true;
   if (is_leaving_ || !endings_.empty()) return false;
@@ -202,13 +203,13 @@ bool ApplicationPairs::park() {
   return inbox_.is_empty() && (!has_room || stream_->is_empty());
 }
 
-// The end ------------------------------------------------------------------------------------------------------------
+// Closing ------------------------------------------------------------------------------------------------------------
 
 void ApplicationPairs::leave() {
-  if (!std::exchange(is_leaving_, true)) base::say([&] { close_pairs(); });  // what is left is tried again
+  if (!std::exchange(is_leaving_, true)) base::say([&] { close_pairs(); });  // end_what_is_left() retries
 }
 
-// As many as may wait at a time.
+// Begins to close all open queue pairs, as long as endings_ has room.
 void ApplicationPairs::close_pairs() {
   for (const ServedPair& pair : pairs_.open_ones()) {
     PairCall call{};
@@ -218,7 +219,7 @@ void ApplicationPairs::close_pairs() {
   }
 }
 
-// After the queue pairs what they used, windows before regions.
+// Closes queue pairs first, then removes windows, regions, receive queues and streams.
 void ApplicationPairs::end_what_is_left() {
   if (is_gone_ || !endings_.empty()) return;
   if (pairs_.count() != 0) return close_pairs();

@@ -6,7 +6,10 @@
 // completion stream of the engine; the application knows to which of its queues a completion belongs. The stream has
 // room for all that can be posted, so only an application that posts more can overrun it.
 //
-// A call that removes something is answered when operations in flight have ended. Meanwhile other calls are served.
+// A call that closes or changes a queue pair, or changes or removes a region, is answered when operations in flight
+// have ended. Meanwhile other calls are served.
+//
+// Not thread-safe: the host engine's one thread calls it.
 
 #include <cstdint>
 #include <memory>

@@ -82,7 +82,8 @@ Result<PairAnswer> ApplicationPairs::carry_out_at_once(Kind kind, const TakenCal
   }
 }
 
-// An application that frees no slot gets no answer, and nobody else waits for it.
+// Writes the answer to the slot that the call names. The host engine does not check whether the slot is free: an
+// application that names one slot twice only overwrites its own answer.
 void ApplicationPairs::answer(std::uint16_t slot, std::uint64_t number, const Result<PairAnswer>& with) {
   if (slot == PairCalls::kNoSlot) return;
   PairReply& reply = page().replies[slot];

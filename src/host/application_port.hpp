@@ -42,7 +42,7 @@ class ApplicationPort {
   const shm::Socket& socket() const noexcept { return socket_; }
   void connect(shm::Socket socket) { socket_ = std::move(socket); }
 
-  /// Submits a request, and reserves so many events. The caller has checked its memory. The engine's cookie is the
+  /// Submits a request, and reserves `events` events. The caller has checked its memory. The engine's cookie is the
   /// index in the operation's name. `key` is set for an exposure.
   Status submit(const Request& request, std::span<const iovec> memory, std::uint32_t events,
                 engine::OperationHandle& operation, std::uint64_t& key);
@@ -53,7 +53,7 @@ class ApplicationPort {
   void tell();
   /// Publishes the engine's count of messages that found no buffer.
   void show_drops();
-  /// Returns the application's own nudge to it, for an interrupt.
+  /// Sends a nudge back to the application, which interrupts its own sleeping thread in this way.
   void nudge() const noexcept { socket_.nudge(); }
 
   std::deque<DeferredRequest> deferred;

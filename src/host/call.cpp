@@ -48,7 +48,7 @@ std::optional<Call> call_from(std::span<const std::byte> bytes) {
 }
 
 bool send_answer(const shm::Socket& to, Answer answer, std::string_view text) {
-  if (text.empty()) return to.send(std::as_bytes(std::span(&answer, 1)), {});  // without memory for it
+  if (text.empty()) return to.send(std::as_bytes(std::span(&answer, 1)), {});  // without allocating
   std::vector<std::byte> bytes(sizeof answer + std::min(text.size(), kTextMost));
   std::memcpy(bytes.data(), &answer, sizeof answer);
   std::ranges::copy(std::as_bytes(std::span(text)).first(bytes.size() - sizeof answer), bytes.begin() + sizeof answer);

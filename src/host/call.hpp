@@ -72,11 +72,12 @@ struct Answered {
   std::string text;
 };
 
-/// Sends an answer with a text, for instance of an error, cut to kTextMost. Returns false if the other side does not
-/// read now.
+/// Sends an answer with a text, for instance of an error, cut to kTextMost. Does not block. Returns false if it cannot
+/// be sent now.
 bool send_answer(const shm::Socket& to, Answer answer, std::string_view text = {});
 bool send_failure(const shm::Socket& to, const Error& error);
-/// Sends a call with descriptors and waits up to kPatience for its answer. A negative answer becomes its error.
+/// Sends a call with descriptors and waits at most 10 s for its answer. A negative answer becomes its error. Returns
+/// `restarted` if the host engine closed the connection, `silent` if it does not answer in time.
 Result<Answered> make_call(const shm::Socket& to, const Call& call, std::span<const int> descriptors = {});
 
 }  // namespace fairlead::host

@@ -46,7 +46,7 @@ class ClientMemory {
   void give_back_block(std::byte* block, std::uint64_t bytes);
 
  private:
-  static constexpr std::uint64_t kLeast = 64, kPage = 4096;  // bytes of a block
+  static constexpr std::uint64_t kLeast = 64, kPage = 4096;  // bytes of the smallest block, of a page
   static constexpr std::size_t kSizes = 34;                  // 64 B, 128 B, ...
   static constexpr std::uint64_t kChunk = 256ULL << 10;      // bytes; short blocks are cut from it
   static constexpr std::uint64_t kKeptMost = 256ULL << 20;   // bytes of unused long blocks

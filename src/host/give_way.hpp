@@ -1,5 +1,5 @@
 #pragma once
-// What an application's poller does after many polls in vain.
+// Lets other threads run after an application's poller has polled many times in vain.
 
 #include <chrono>
 #include <mutex>

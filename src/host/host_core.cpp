@@ -144,7 +144,7 @@ engine::Core::AllocateShared HostCore::allocate_shared() {
       };
 }
 
-// Returns our own counters and those of the engine, which includes other applications' traffic.
+// Returns this application's counters, and those of the engine, which include other applications' traffic.
 observe::EngineFacts HostCore::facts() const {
   observe::EngineFacts facts{.path = "host",
                              .counters = {{"host.requests", counters_.requests.load(std::memory_order_relaxed)},

@@ -31,12 +31,12 @@ Status HostCore::post_receive(engine::PortHandle port, const engine::Receive& re
                               engine::OperationHandle& operation) {
   std::uint64_t number = 0;
   const Status status = post(port, receive, false, operation, number);
-  // Or until the host engine ends, which the operation's event reports.
+  // If the host engine ends meanwhile, the operation's event reports it.
   if (status == Status::ok) wait_until_served(number);
   return status;
 }
 
-/// Does not wait until the host engine has it: see fill_up().
+/// Does not wait until the host engine has the receive. The first set_spares() waits for its last one.
 Status HostCore::post_spare(engine::PortHandle port, const engine::SparePlan& plan, engine::Spare& spare,
                             std::uint64_t& number) {
   const engine::Receive receive{

@@ -99,7 +99,8 @@ int HostPairs::post_send_all(qp::PairHandle handle, std::span<const verbs::SendR
   if (pair == nullptr) return EINVAL;
   for (std::uint32_t i = 0; i < requests.size(); ++i)
     if (const int error = check(*pair, requests[i], i); error != 0) return error;
-  // Only a host engine that has ended takes fewer: the next look then ends what is pending.
+  // Fails only if the host engine has ended, or has made no room in the ring for 2 s. Earlier requests of this call
+  // then stay posted.
   for (const verbs::SendRequest& request : requests)
     if (!post(*pair, request)) return EIO;
   ring_.wake();

@@ -23,7 +23,7 @@ struct AttachedFact {
   std::uint32_t pairs = 0;       // queue pairs
   // Its quota:
   std::uint32_t ports_max = 0, pairs_max = 0, operations_max = 0;
-  std::uint64_t bytes_per_second = 0;  // 0: no bound
+  std::uint64_t bytes_per_second = 0;  // 0: no limit
 };
 
 /// Encodes the list for an answer; omits what does not fit.

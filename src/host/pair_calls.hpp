@@ -24,9 +24,9 @@ class PairCalls {
       : host_(host), page_(page), ring_(ring), mutex_(mutex) {}
 
   /// Makes a call and waits for the answer. A negative answer becomes its error. Returns `restarted` if the host engine
-  /// has ended.
+  /// has ended, or has made no room in the ring for 2 s.
   Result<PairAnswer> make(PairCall::Kind kind, PairCall call, std::span<const MemoryPiece> pieces = {});
-  /// Makes a call without an answer. The caller holds the ring's mutex.
+  /// Makes a call without an answer. The caller holds the ring's mutex. The call is lost if the ring stays full.
   void tell(PairCall::Kind kind, const PairCall& call) { push(kind, call, {}, kNoSlot); }
 
   static Error has_ended();

@@ -177,7 +177,7 @@ verbs::AddressVector from_plain(const PlainVector& vector);
 PlainAttributes to_plain(const verbs::QpAttributes& attributes);
 /// Returns nullopt if no queue pair can have these attributes.
 std::optional<verbs::QpAttributes> from_plain(const PlainAttributes& plain);
-/// Most bytes that a request brings besides its first element.
+/// Most bytes of a request's pieces, inline data or call, including the part in its first element.
 inline constexpr std::size_t kPairRequestMost = 1024;
 
 }  // namespace fairlead::host

@@ -1,5 +1,5 @@
 #pragma once
-// Answers to calls about queue pairs that the host engine refuses.
+// Errors with which the host engine refuses calls about queue pairs.
 
 #include <cerrno>
 #include <expected>
@@ -16,11 +16,12 @@ inline std::unexpected<Error> refused(Status status, std::string message) {
   return std::unexpected(Error{status, to_errno(status), std::move(message)});
 }
 
-/// The name is of no object of the application, or of one that is closed.
+/// The call names an object that does not exist or is closed.
 inline std::unexpected<Error> stale(const char* what) {
   return std::unexpected(Error{Status::stale, EINVAL, fmt::format("the host engine has no such {}", what)});
 }
 
+/// The call has parameters that our library never sends.
 inline std::unexpected<Error> senseless(const char* what) {
   return refused(Status::invalid, fmt::format("{} of a kind that no library of ours asks for", what));
 }

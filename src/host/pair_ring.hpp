@@ -20,8 +20,8 @@ class PairRing {
   /// Call after the host engine has created the ring.
   Result<> attach();
 
-  /// Writes and publishes a request with its data in one or two parts. Waits for room, which the host engine makes
-  /// soon. Returns false if it does not, or has ended. The caller calls wake() after the last request of a call.
+  /// Writes and publishes a request with its data in one or two parts. Waits at most 2 s for room in the ring. Returns
+  /// false if the host engine has made no room or has ended. The caller calls wake() after its last request.
   bool push(PairRequest request, std::span<const std::byte> first, std::span<const std::byte> second = {});
   void wake() { host_.wake(); }
   /// Returns the total number of requests pushed.

@@ -41,7 +41,7 @@ class PairRoom {
 
   explicit PairRoom(std::uint64_t bytes_most) : bytes_most_(bytes_most) {}
 
-  /// Call before anything is taken.
+  /// Sets the stream whose capacity reserve() grows. Call before all others.
   void serve(qp::CompletionStream& stream) { stream_ = &stream; }
   std::uint64_t bytes_most() const noexcept { return bytes_most_; }
   std::uint64_t bytes() const noexcept { return taken_.bytes; }

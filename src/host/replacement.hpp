@@ -7,8 +7,9 @@
 
 namespace fairlead::host {
 
-/// Asks the host engine at `file`, and returns when the next program has taken over. The text says how long the
-/// interruption lasted. Returns an error if the previous program continues.
+/// Asks the host engine at `file`, and returns when the next program has taken over. The text is the duration of the
+/// interruption, such as "38.4 ms". Returns an error with the reason if the previous program continues, `silent` if
+/// there is no answer within 10 s.
 Result<std::string> ask_for_replacement(const std::string& file);
 
 }  // namespace fairlead::host

@@ -40,6 +40,7 @@ class ServedMemory {
   /// `before` receives the region's previous state. The caller passes it to forget() when the withdrawal is over.
   Result<qp::Withdrawal> begin_change_region(const PairCall& call, Pieces pieces, Region& before);
   Result<qp::Withdrawal> begin_remove_region(std::uint32_t key, Region& before);
+  /// Subtracts the region from the limits of regions with several pieces.
   void forget(const Region& region);
 
   Result<PairAnswer> add_window(const PairCall& call);
@@ -61,7 +62,7 @@ class ServedMemory {
   std::unordered_map<std::uint32_t, Region> regions_;         // by key
   std::unordered_map<std::uint32_t, std::uint32_t> windows_;  // domain by key
   std::uint32_t joined_pieces_ = 0;  // of regions with several pieces, until nothing accesses them
-  std::uint64_t joined_bytes_ = 0;   // likewise
+  std::uint64_t joined_bytes_ = 0;   // of the same regions
 };
 
 }  // namespace fairlead::host

@@ -137,7 +137,7 @@ Result<PairAnswer> ServedPairs::facts(const PairCall& call) {
   return answer;
 }
 
-// What waits ---------------------------------------------------------------------------------------------------------
+// Calls that wait ----------------------------------------------------------------------------------------------------
 
 Result<qp::Withdrawal> ServedPairs::begin_close(const PairCall& call) {
   ServedPair* const pair = find(call.object, call.generation);

@@ -17,7 +17,7 @@ namespace fairlead::host {
 struct ServedPair {
   qp::PairHandle handle;
   verbs::QpType type = verbs::QpType::rc;
-  std::uint32_t incarnation = 0;       // the application's number for it
+  std::uint32_t incarnation = 0;       // chosen by the application; changes with each reset
   std::uint32_t domain = 0;            // the application's number for it
   std::optional<std::uint32_t> queue;  // slot of the shared receive queue, if it uses one
   PairRoom::Share share;

@@ -44,7 +44,7 @@ class ServedQueues {
   /// Returns null if it is closed.
   const ServedQueue* find(std::uint32_t slot) const;
 
-  /// Records that a receive of the queue has completed. tell_taken() publishes the counts, once for many.
+  /// Records that a receive of the queue has completed. tell_taken() then publishes the counts of all such queues.
   void take_from(std::uint32_t slot);
   void tell_taken();
 
@@ -54,7 +54,7 @@ class ServedQueues {
   PairDomains& domains_;
   Taken& taken_;
   std::deque<ServedQueue> queues_;
-  std::uint32_t taken_from_ = 0;  // receives taken since the last tell_taken()
+  std::uint32_t taken_from_ = 0;  // queues with was_taken_from
 };
 
 }  // namespace fairlead::host

@@ -23,10 +23,11 @@
 namespace fairlead::host {
 namespace {
 
-constexpr std::uint32_t kPassesBetweenLooks = 8;  // passes without work; a parked application may have called
-// Between looks at the sockets, while an application is awake.
+// After so many passes without work the sockets are polled, because a parked application may have sent a nudge.
+constexpr std::uint32_t kPassesBetweenLooks = 8;
+// The longest time between polls of the sockets while an application is awake.
 constexpr base::Duration kBetweenLooks = std::chrono::milliseconds(1);
-// Limit for a look at the sockets, after which applications are served.
+// The longest time that one poll of the sockets takes before applications are served again.
 constexpr base::Duration kLookMost = std::chrono::microseconds(250);
 
 /// Converts a deadline to a timeout of epoll_wait().
@@ -128,7 +129,7 @@ void Service::pass(base::Instant deadline) {
   }
 }
 
-/// An application that needs more memory than there is must leave; the others stay.
+/// Calls `serve`. If memory is short, only this application must leave.
 template <typename Serve>
 void Service::serve(Application& application, Serve&& serve) {
   if (!base::say(serve)) application.blame("the host engine has no memory for it");
@@ -173,7 +174,7 @@ void Service::wake(std::uint64_t number, Attached& attached) {
   awake_.push_back(number);
 }
 
-/// Wakes the applications that their rate has delayed.
+/// Wakes parked applications whose rate permits the next send.
 void Service::wake_due(base::Instant now) {
   wake_at_ = base::kNever;
   for (auto& [number, attached] : applications_) {
@@ -201,8 +202,8 @@ void Service::drop_gone() {
 
 // Sockets ------------------------------------------------------------------------------------------------------------
 
-/// Polls the sockets; sleeps until `wake_at` if no application is awake. A flood of nudges or calls costs only its
-/// sender: the rest waits for the next look.
+/// Polls the sockets; sleeps until `wake_at` if no application is awake. After kLookMost the remaining events wait for
+/// the next poll, so that a flood of nudges or calls does not delay other applications.
 void Service::look_at_sockets(base::Instant wake_at) {
   std::array<epoll_event, 16> events;
   const base::Instant deadline = std::min(visitors_.next_deadline(), accept_at_);

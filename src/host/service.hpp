@@ -5,8 +5,8 @@
 // while is parked. It costs nothing until its socket, or an engine descriptor of one of its ports, becomes readable. If
 // all are parked, the thread sleeps; the engines' own threads serve the network.
 //
-// Permission: the first matching rule of ServiceOptions decides who may attach and with which quota. Without rules,
-// processes of our own user and of root may, without a quota.
+// Permission: the first matching rule of ServiceOptions decides who may attach and with which quota. If none matches,
+// processes of the daemon's own user and of root may attach, without a quota.
 
 #include <atomic>
 #include <cstdint>
@@ -54,17 +54,18 @@ class Service {
   ~Service();
 
   /// Serves until stop(), `deadline`, or a request for replacement. Returns true if it was stopped and all applications
-  /// have left; it must not be called again then.
+  /// have left; each later call then returns true at once.
   bool run(base::Instant deadline = base::kNever);
   /// Safe in any thread and in a signal handler.
   void stop() noexcept;
-  /// Whether stop() was called, though run() may not have heeded it yet.
+  /// Returns whether stop() was called. run() may not have acted on it yet.
   bool is_stopped() const noexcept;
 
   /// Returns whether a replacement was requested; true once per request.
   bool takes_replacement_wish() noexcept { return std::exchange(is_replacement_wanted_, false); }
-  /// Quiesces within 100 ms, or fails. The service stands still while the result lives. Then the next program resumes,
-  /// or the caller must call go_on().
+  /// Quiesces within 100 ms and saves the state. While the result lives, nothing is served. The caller then executes
+  /// the next program, or calls go_on(). On failure the service continues: `again` if peers have not acknowledged in
+  /// time or an application is leaving, `not_supported` if something cannot be saved.
   Result<Handover> hand_over();
   void go_on(Handover handover);
   /// Tells the requester why there was no replacement.

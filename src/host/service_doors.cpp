@@ -65,7 +65,7 @@ void Service::greet_visitors() {
     if (!letter) return now < visitor.came_at + Visitors::kPatience;
     const auto call = letter->is_strange ? std::nullopt : call_from(std::span(bytes).first(letter->bytes));
     if (!call) return false;
-    // If its socket has become an application's, the application's end closes it.
+    // If greet() has moved the socket into an application, that application's destructor has closed it.
     if (!base::say([&] { greet(visitor, *call, *letter); }))
       send_answer(visitor.socket, {.status = static_cast<std::uint32_t>(Status::no_memory), .system_errno = ENOMEM});
     return false;
@@ -163,7 +163,7 @@ Result<> Service::attach(shm::Socket& visitor, const Call& call, base::ForeignDe
   std::uint64_t secret = 0;
   if (::getrandom(&secret, sizeof secret, 0) != sizeof secret || by_secret_.contains(secret))
     return std::unexpected(Error{Status::system, errno, "no random bits: getrandom failed"});
-  // After this, nothing allocates memory.
+  // Allocates all memory up to Application::make(). After that, nothing can fail for lack of memory.
   MapPlace place(applications_);
   MapPlace place_by_secret(by_secret_);
   if (awake_.capacity() <= applications_.size()) awake_.reserve(2 * applications_.size() + 1);
@@ -275,7 +275,7 @@ Result<std::shared_ptr<ServedEngine>> Service::engine_at(const base::SocketAddre
                                              address.to_string())});
   }
   if (const auto known = engines_.find(address); known != engines_.end()) return known->second;
-  // An engine outlives its applications, until another one needs its place.
+  // An engine stays when its applications have left. It ends when a new engine needs its place.
   const auto idle = std::ranges::find_if(engines_, [](const auto& entry) { return entry.second.use_count() == 1; });
   if (engines_.size() >= options_.engines_max && idle != engines_.end()) engines_.erase(idle);
   if (engines_.size() >= options_.engines_max) {

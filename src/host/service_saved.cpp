@@ -79,7 +79,7 @@ void Service::hold(bool is_held) {
 }
 
 Result<Handover> Service::try_to_save(base::Instant began) try {
-  // The kernel would close them where the program is executed, and that would last as long as their giver likes.
+  // The kernel would close these descriptors during exec(), and another user can make such a close block.
   if (users_.closer().left() != 0)
     return std::unexpected(Error{Status::again, 0, "a descriptor that another user gave takes long to close"});
   Handover handover;
@@ -94,7 +94,7 @@ Result<Handover> Service::try_to_save(base::Instant began) try {
   visitors_.for_each([&](const Visitor& visitor) {
     state.visitors.push_back({.socket = visitor.socket.descriptor(), .came_at = visitor.came_at});
   });
-  for (auto& [number, attached] : applications_)  // before the engines freeze, because closing a port needs its engine
+  for (auto& [number, attached] : applications_)  // before engines freeze: a port that closes needs its engine
     if (auto possible = attached.application->save(); !possible) return std::unexpected(std::move(possible.error()));
   for (const auto& [address, engine] : engines_) handover.frozen.push_back(engine->core->freeze());
   for (auto& [number, attached] : applications_) {

@@ -30,7 +30,7 @@ struct Head {
   std::uint64_t bytes = 0, checksum = 0;
 };
 
-/// Detects accidents only: whoever could forge the state could forge everything else.
+/// Detects accidental damage only. Forgery needs no defence: the state comes from this process, in a sealed memfd.
 std::uint64_t checksum(std::span<const std::byte> bytes) {
   return base::SipHash({kMark, kStateVersion}).add(bytes).value();
 }

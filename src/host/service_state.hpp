@@ -1,6 +1,6 @@
 #pragma once
-// The state of the host engine for the next program in this process (docs/host.md): what it serves, and to whom.
-// Descriptors stay open across programs, so the state contains their numbers.
+// The state of the host engine for the next program in this process (docs/host.md): engines, applications, and
+// connections without a call. Descriptors stay open across exec(), so the state contains their numbers.
 
 #include <cstdint>
 #include <optional>
@@ -71,7 +71,7 @@ struct ServiceState {
   std::vector<VisitorState> visitors;
   std::vector<ServedEngineState> engines;
   std::vector<ApplicationState> applications;
-  base::Instant stopped_at{};  // since when nobody is served
+  base::Instant stopped_at{};  // when the previous program stopped serving
   std::string file;            // of the listener
 
   /// Returns all descriptors that stay open.
