@@ -1,5 +1,5 @@
 #pragma once
-// What became of active messages; under "engine.active." in the statistics.
+// Counters of active messages, named "engine.active." in the statistics.
 
 #include <array>
 #include <cstdint>

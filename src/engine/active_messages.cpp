@@ -42,7 +42,7 @@ Status ActiveMessages::activate(PortHandle handle, std::uint64_t secret) {
   return Status::ok;
 }
 
-/// Also of what is half-way into it.
+/// Refuses requests that are queued at the port, and those that have arrived in part.
 void ActiveMessages::close(std::uint32_t port_slot, base::Instant now) {
   const Port& port = ports_[port_slot];
   const auto refuse = [&](const Arrival& arrival) {
@@ -108,7 +108,7 @@ void ActiveMessages::hand_over(const wire::Envelope& envelope, std::span<const i
   ports_.touch(port);
 }
 
-/// Tells the sender that its request or reply was not taken. What was refused on its way back is not answered again.
+/// Tells the sender that its request or reply was refused. A notice of a refusal gets no answer.
 void ActiveMessages::answer(const RemotePort& to, const wire::Envelope& envelope, Status status, base::Instant now) {
   const ActiveKind kind = kind_of(envelope.operation);
   ++counters_.refused;

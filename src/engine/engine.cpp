@@ -48,8 +48,8 @@ std::unique_ptr<transport::Transports> make_transports(std::unique_ptr<path::Pat
       .datagram_size_max = static_cast<std::uint32_t>(options.get(Option::datagram_size)),
       .sealing = std::move(sealing),
   };
-  // Everybody who greets us is told the life of the link. That of the engine is told by descriptors only: with the key,
-  // to which it is added, it makes 64 bits that none can guess who has never seen one.
+  // The link sends its epoch to every peer that greets it. The engine's epoch is known only from descriptors. Messages
+  // carry keys XOR this epoch, so a peer that has never seen a descriptor must guess 64 bits.
   const std::uint64_t life = link::TokenSource(~seed, epoch).next();
   return std::make_unique<transport::Transports>(std::move(path), plan, life, secrets.next(), std::move(shm));
 }
@@ -84,7 +84,7 @@ Engine::Engine(std::unique_ptr<path::Path> path, const base::SocketAddress& addr
 Engine::~Engine() = default;
 
 qp::QueuePairs& Engine::make_pairs() {
-  // The kernel gives a port to one engine of the host; its place in the range makes queue pair numbers unique.
+  // The kernel gives a UDP port to one engine only, so the port's index in the range makes queue pair numbers unique.
   const auto port_first = static_cast<std::uint16_t>(options_.get(Option::port_first));
   const std::uint32_t slot = std::uint32_t{address_.port} - port_first;
   pairs_ = std::make_unique<qp::QueuePairs>(

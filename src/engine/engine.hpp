@@ -1,13 +1,13 @@
 #pragma once
-// The one owner of protocol state: the loop over transports and clients, ports, and what can be told of all that.
-// Passive: it takes the time as an argument, takes no lock, starts no thread and never waits, so that the simulator can
-// run many in one process; EmbeddedCore adds lock, clock and waiting.
+// The owner of all protocol state of one address: the loop over transports and clients, the ports, and the facts about
+// them. Passive: it takes the time as an argument, takes no lock, starts no thread and never waits. So the simulator
+// can run many engines in one process; EmbeddedCore adds the lock, the clock and waiting.
 //
-// What operations mean its clients know: messages, active messages, queue pairs (transport/client.hpp). The engine
-// hands them what the transports deliver, and asks each in turn what it has to do.
+// The clients implement the operations: messages, active messages, queue pairs (transport/client.hpp). The engine
+// passes them what the transports deliver, and lets each make progress in turn.
 //
-// The files: engine (ports, cancelling), engine_loop (a pass: collect, react, emit, timers), engine_peers (who comes
-// and goes), engine_facts.
+// Files: engine (ports, cancelling), engine_loop (a pass: collect, run timers, react, emit), engine_peers (peers that
+// come and go), engine_facts.
 
 #include <cstdint>
 #include <memory>
@@ -35,18 +35,18 @@ class QueuePairs;
 
 namespace fairlead::engine {
 
-/// What an engine keeps for what is pending.
+/// How many entries of an engine's bounded tables are in use.
 struct EngineUse {
-  std::uint32_t operations = 0;  // of all ports, also the short messages that the transports have
-  std::uint32_t placements = 0;  // messages in several chunks that are under way
-  std::uint32_t deferred = 0;    // answers that wait for room in the link
-  std::uint32_t loans = 0;       // messages in peers' memory that are being read here
+  std::uint32_t operations = 0;  // of all ports, including short messages, which the transports keep
+  std::uint32_t placements = 0;  // messages that arrive in chunks, or wait in a buffer behind such a message
+  std::uint32_t deferred = 0;    // answers that wait for room in a transport
+  std::uint32_t loans = 0;       // messages in peers' memory that were not given back yet
 };
 
 class Engine {
  public:
-  /// `path` may be null: then this engine reaches only its own ports (0@lo) and `address` names it. With `shm`
-  /// it reaches engines of this host through shared memory; with `sealing` it seals what goes over the path.
+  /// `path` may be null: then this engine reaches only its own ports (0@lo), and `address` names it. With `shm` it
+  /// reaches engines of this host through shared memory. With `sealing` it seals the traffic over the path.
   Engine(std::unique_ptr<path::Path> path, const base::SocketAddress& address, const EngineOptions& options,
          std::uint64_t epoch, std::uint64_t seed, std::unique_ptr<shm::Transport> shm = nullptr,
          std::optional<link::SealSettings> sealing = std::nullopt);
@@ -58,24 +58,26 @@ class Engine {
   std::uint64_t epoch() const { return epoch_; }
   const EngineOptions& options() const { return options_; }
   path::Path* path() { return transports_ ? &transports_->path() : nullptr; }
-  /// Null if peers of this host are reached as all others.
+  /// Null without a path, or if peers of this host are reached like all others.
   const shm::Transport* shm_transport() const {
     return transports_ ? std::as_const(*transports_).shm_transport() : nullptr;
   }
   /// Null without a path.
   const link::Link* link() const { return transports_ ? &transports_->link() : nullptr; }
-  /// How much of its bounded memory is in use: all zero when nothing is pending.
+  /// Returns how much of the bounded tables is in use; all zero when nothing is pending.
   EngineUse use() const {
     const Messages::Use messages = messages_.use();
     return {ports_.operations(), messages.placements + active_.filling(),
             static_cast<std::uint32_t>(messages.answers + active_.deferred()), messages.loans};
   }
 
-  /// Also opens ports.
+  /// The ports; callers open them there.
   Ports& ports() { return ports_; }
+  /// Returns false if the operation has ended.
   bool cancel(PortHandle port, OperationHandle operation, base::Instant now);
+  /// As Core::set_spares(): a plan without spares cancels those that are posted.
   void set_spares(PortHandle port, const SparePlan& plan, base::Instant now);
-  /// Cancels all operations of the port; it may be freed once it has none left.
+  /// Cancels all operations of the port, and gives back its loans. Call free_port() when no operation is left.
   void cancel_all(PortHandle port, base::Instant now);
   void free_port(PortHandle port);
 
@@ -86,68 +88,70 @@ class Engine {
   ActiveMessages& active() { return active_; }
   const ActiveMessages& active() const { return active_; }
 
-  /// Other keys from now on, of an engine that seals.
+  /// Replaces the keys of an engine that seals.
   void set_keyring(std::shared_ptr<const seal::Keyring> ring) {
     transports_->set_keyring(std::move(ring));
     ++messages_.counters().keyrings_read;
   }
 
-  /// Queue pairs and what they need; made at the first call.
+  /// The client for queue pairs; the first call makes it.
   qp::QueuePairs& pairs() { return pairs_ ? *pairs_ : make_pairs(); }
 
-  /// One pass; true if anything happened.
+  /// Makes one pass. Returns true if anything happened.
   bool progress(base::Instant now);
-  /// The same for a port's consumer: what waits for him and what happens meanwhile, as much as the table holds.
+  /// Makes a pass for the consumer of a port. Stores the port's queued events in `to`, then new ones while there is
+  /// room, and returns how many. Sets `any` to the result of progress().
   std::size_t progress_into(Port& port, std::span<Completion> to, base::Instant now, bool& any);
-  /// The time of the last call.
+  /// The time of the last pass, or of a later call that has set it.
   base::Instant now() const { return now_; }
   void set_now(base::Instant now) { now_ = std::max(now, now_); }
-  /// Only peers of this host have something to say, and nothing waits for a certain time: a pass at the time of the
-  /// last one will do, for some microseconds.
+  /// Returns whether only peers of this host have messages, and no answer waits for room. A pass may then use the time
+  /// of the last one for some microseconds.
   bool is_network_idle() const {
     return transports_ && transports_->is_network_idle() && !messages_.is_owing() && !active_.is_owing();
   }
-  /// The peer at that address, as far as it is known at once.
+  /// Returns the peer at that address if it was resolved recently, else null.
   const link::PeerHandle* find_peer(const base::SocketAddress& address) const {
     return transports_ ? transports_->find(address) : nullptr;
   }
-  /// The same, if messages to it go through shared memory.
+  /// Does the same for peers that are reached through shared memory.
   const link::PeerHandle* find_local(const base::SocketAddress& address) const {
     const link::PeerHandle* const peer = find_peer(address);
     return peer != nullptr && shm::Transport::has(*peer) ? peer : nullptr;
   }
-  /// Whether something waits to leave or to be acknowledged: answers to peers, that nobody here waits for.
+  /// Returns whether something waits to be sent or acknowledged, including answers that no local thread awaits.
   bool is_owing() const;
-  /// Before a thread sleeps on the descriptors of path and shared memory: false if there is something to do already.
-  /// Shared memory is armed by one call and disarmed by one, however many threads sleep (docs/shm.md).
+  /// Call before a thread sleeps on the descriptors of path and shared memory. Returns false if there is work already.
+  /// Calls are not counted: the first disarm() disarms shared memory for all threads that sleep.
   bool arm() { return !shm_transport() || shm_transport()->arm(); }
   void disarm() {
     if (shm_transport()) shm_transport()->connections().watch().disarm();
   }
-  /// Of shared memory; -1 if there is none.
+  /// Returns the descriptor of shared memory; -1 if there is none.
   int shm_descriptor() const { return shm_transport() ? shm_transport()->connections().descriptor() : -1; }
-  /// Engines of this host that share memory with us; null if there is no shared memory.
+  /// Connections to engines of this host; null without shared memory.
   shm::Connections* connections() { return shm_transport() ? &shm_transport()->connections() : nullptr; }
-  /// Before that: all peers are told that this engine ends, again by each call; how many have not said that they know.
+  /// Call before farewell(). Tells all peers that this engine ends, again at each call. Returns how many peers have not
+  /// answered yet.
   std::size_t take_leave(base::Instant now) {
     is_leaving_ = true;
     return transports_ ? transports_->take_leave(now) : 0;
   }
-  /// Before the end: acknowledges what has come, without the usual delay, and ends all sessions. Peers complete what
-  /// was taken here, and fail the rest at once instead of finding a silent peer seconds later.
+  /// Call before the engine ends. Acknowledges received data without the usual delay, and ends all sessions. Peers then
+  /// complete what was received here, and fail the rest at once instead of after seconds of silence.
   void farewell(base::Instant now);
-  /// When progress() is due again at the latest though nothing arrives.
+  /// Returns the latest time of the next progress(), even if nothing arrives.
   base::Instant next_deadline() const;
-  /// Ends the process if anything contradicts itself. Looks at everything: for the simulator.
+  /// Checks all invariants, and ends the process if one is violated. Slow: for the simulator.
   void check();
 
   observe::EngineFacts facts() const;
-  /// The facts, ports and queue pairs; flights only if they are wanted.
+  /// Returns facts, ports and queue pairs, and the flight recorder's entries if `wants_flights`.
   observe::EngineStats stats(bool wants_flights);
   std::string describe_peer(const base::SocketAddress& address, base::Instant now) const;
-  /// The last events with a peer, a line each; empty if nothing is known.
+  /// Returns the last events with a peer, one line each; empty if nothing is known.
   std::string describe_flight(const base::SocketAddress& address, base::Instant now) const;
-  /// Stalls and losses noticed since the last call, for people.
+  /// Stalls and losses that were detected since the last take_report(), as notes for the log.
   bool has_report() const { return transports_ && transports_->flight().has_report(); }
   std::vector<base::LogNote> take_report() { return transports_->flight().take_report(); }
 
@@ -161,7 +165,7 @@ class Engine {
 
   shm::Transport* shm_transport() { return transports_ ? transports_->shm_transport() : nullptr; }
   qp::QueuePairs& make_pairs();
-  /// What waits for something else than time, so that each pass tries it again.
+  /// Returns whether something waits for an event that is not a time, so that each pass must retry it.
   bool is_retrying() const { return messages_.is_retrying() || active_.is_owing(); }
 
   // engine_loop.cpp
@@ -183,7 +187,7 @@ class Engine {
   base::SocketAddress address_;
   EngineOptions options_;
   std::uint64_t epoch_;
-  link::TokenSource secrets_;                          // of the random part of keys, and of the link's seed
+  link::TokenSource secrets_;                          // source of the secret part of keys, and of the link's seed
   std::unique_ptr<transport::Transports> transports_;  // null without a path
 
   Ports ports_;
@@ -192,8 +196,8 @@ class Engine {
   std::unique_ptr<qp::QueuePairs> pairs_;
   transport::LostPeers lost_peers_;
   bool is_leaving_ = false;
-  base::Instant attend_at_{};  // when the comings and goings of shared memory are looked at
-  base::Instant now_{};        // of the current call, for completions
+  base::Instant attend_at_{};  // next check for arriving and leaving peers of this host
+  base::Instant now_{};        // time of the current call, for completions
 };
 
 }  // namespace fairlead::engine

@@ -1,6 +1,6 @@
 #pragma once
-// What the engine did, refused or threw away, one counter a reason; under "engine." in the statistics. The link and the
-// path have tables of their own.
+// Counters of what the engine did, refused or dropped, one per reason, named "engine." in the statistics. The link and
+// the path have their own counters.
 
 #include <array>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// One pass: collect from the transports, react, run timers, emit. Bounded in every part, so that a busy peer can keep
-// neither the caller nor the other peers waiting for long.
+// One pass: collect from the transports, run timers, react, emit. Each part is bounded, so a busy peer delays neither
+// the caller nor other peers for long.
 
 #include <algorithm>
 #include <chrono>
@@ -18,7 +18,7 @@ bool Engine::progress(base::Instant now) {
     any |= collect_local(now);
     if (transports_->offences().is_anyone_condemned()) [[unlikely]]
       expel_condemned(now);
-    // The fast path of traffic inside the host: nothing of the network is due.
+    // The fast path of local traffic: neither the network nor a retry is due.
     if (!transports_->is_network_due(now) && !is_retrying()) [[likely]]
       return react(now) || any;
   }
@@ -39,14 +39,14 @@ bool Engine::progress(base::Instant now) {
 base::Instant Engine::next_deadline() const {
   const base::Instant pairs = pairs_ ? pairs_->next_deadline() : base::kNever;
   if (!transports_) return pairs;
-  // What is tried again in each pass needs a pass.
+  // Retries happen in passes, so one must follow soon.
   const base::Instant retry = is_retrying() ? now_ + std::chrono::milliseconds(1) : base::kNever;
   return std::min({transports_->next_deadline(now_), retry, messages_.next_deadline(), pairs});
 }
 
-// What has come -----------------------------------------------------------------------------------------------------
+// Arrivals -----------------------------------------------------------------------------------------------------------
 
-/// What shared memory brings goes to the clients.
+/// Passes arrivals from shared memory to the clients.
 struct Engine::LocalArrivals {
   Engine& engine;
   base::Instant now;
@@ -83,9 +83,10 @@ bool Engine::collect_local(base::Instant now) {
 
 void Engine::attend(LocalArrivals& arrivals, bool& any) {
   attend_at_ = arrivals.now + kAttendEvery;
-  // Most have ended with the notice of their peer's loss, which says why; a peer that was not known yet has none.
+  // Most exposures of departed peers have ended with the notice of the loss, which has the cause. A peer that was not
+  // known yet has no such notice.
   messages_.end_abandoned(Status::refused, arrivals.now);
-  ports_.forget_poller();  // all that a peer has left
+  ports_.forget_poller();  // attend() delivers everything that a departed peer has left
   any |= shm_transport()->attend(arrivals.now, arrivals);
   transports_->vouch(arrivals.now);
 }
@@ -93,7 +94,7 @@ void Engine::attend(LocalArrivals& arrivals, bool& any) {
 bool Engine::collect(base::Instant now) {
   const bool any = transports_->collect(now);
   while (const auto delivery = transports_->next_delivery(now)) {
-    // A peer's end comes before what it says in its next session: else that would end with it.
+    // Handle a peer's loss before a delivery of its next session, which would otherwise end with the last one.
     if (transports_->has_loss()) [[unlikely]]
       react(now);
     deliver(*delivery, now);
@@ -115,13 +116,13 @@ void Engine::deliver(const link::Delivery& delivery, base::Instant now) {
   }
 }
 
-// What has ended ------------------------------------------------------------------------------------------------------
+// Outcomes and notices -----------------------------------------------------------------------------------------------
 
 bool Engine::react(base::Instant now) {
   if (!transports_->has_news()) [[likely]]
     return false;
   bool any = false;
-  // Outcomes first: a peer's loss promises that every message to it has had its outcome.
+  // Outcomes first: a notice of a loss guarantees that every message to the peer has had its outcome.
   while (const auto outcome = transports_->next_outcome()) {
     end_outcome(*outcome);
     any = true;
@@ -140,7 +141,7 @@ void Engine::end_outcome(const link::Outcome& outcome) {
   messages_.end_outcome(outcome, now_);
 }
 
-// The sender of a half-received message is lost.
+// Ends a message that has arrived in part: its sender is lost, or took it back.
 void Engine::end_arrival(std::uint64_t target, Status status) {
   switch (transport::Cookie::of(target).client) {
     case transport::Client::messages:

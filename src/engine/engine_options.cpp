@@ -23,7 +23,7 @@ namespace {
 constexpr std::uint64_t kKi = 1024;
 constexpr std::uint64_t kMi = 1024 * kKi;
 
-// A default stands where it is obeyed, if that is in a layer below.
+// Lower layers define the defaults of their own options.
 using namespace std::chrono_literals;
 constexpr link::LinkOptions kLink;
 constexpr path::UdpOptions kUdp;
@@ -136,7 +136,7 @@ const OptionRow& row_of(Option option) {
   return kTable[static_cast<std::size_t>(option)];
 }
 
-// The name that the option has today.
+// Returns the current name of an option.
 std::string_view name_today(std::string_view name) {
   const auto* const former = std::ranges::find(kFormer, name, &FormerOption::name);
   return former == std::end(kFormer) ? name : row_of(former->now).name;
@@ -182,7 +182,7 @@ Result<EngineOptions> EngineOptions::of(const base::Settings& settings) {
   return options;
 }
 
-// False if it is none of the words.
+// Returns false if no option with a word as its value has this name.
 bool EngineOptions::set_word(std::string_view name, std::string_view text, Result<>& result) {
   const auto* const row = std::ranges::find(kWords, name, &WordOptionRow::name);
   if (row == std::end(kWords)) return false;

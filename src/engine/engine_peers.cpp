@@ -1,5 +1,5 @@
-// Peers that come and go, and those that are put out: their session, or their connection, is ended as soon as what they
-// sent last is done with. They may come back; what is kept of them does not begin anew with that.
+// Peers that come and go, and peers that the engine expels. It ends the session or connection of an expelled peer after
+// the delivery at hand. The peer may return; its budget of wrong secrets then continues (transport/offences.hpp).
 
 #include <fmt/format.h>
 
@@ -16,7 +16,8 @@ void Engine::take_notice(const link::Notice& notice, base::Instant now) {
     case link::Notice::Kind::reassembly_lost:
       return end_arrival(notice.target, notice.status);
     case link::Notice::Kind::forgotten:
-      // What waits for an answer asks for it all the time, and what waits for room is tried all the time: nothing does.
+      // Keep-alives for awaited answers, and retries of waiting ones, keep a peer from being forgotten. So nothing
+      // should be left to end here.
       active_.drop_answers(notice.peer);
       return messages_.end_peer(notice.peer, Status::refused, now);
     case link::Notice::Kind::lost:
@@ -35,7 +36,8 @@ void Engine::greet_local(const link::Notice& notice) {
   });
 }
 
-// Who leaves loses nobody. With peers of this host come and go whole jobs: only if somebody reads it.
+// An engine that leaves reports no losses. Peers of this host come and go with whole jobs: their end is reported only
+// if it is logged.
 void Engine::report_end(const link::Notice& notice, bool has_left, base::Instant now) {
   if (is_leaving_) return;
   const base::SocketAddress address = transports_->address(notice.peer);
@@ -48,7 +50,7 @@ void Engine::report_end(const link::Notice& notice, bool has_left, base::Instant
   });
 }
 
-// From now on a peer of shared memory is reached another way.
+// Ends everything that waits for a lost peer. A later message resolves the address of a peer of this host again.
 void Engine::end_peer(const link::Notice& notice, base::Instant now) {
   const base::SocketAddress address = transports_->address(notice.peer);
   const bool is_local = shm::Transport::has(notice.peer);

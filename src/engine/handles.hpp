@@ -1,6 +1,6 @@
 #pragma once
-// What names an open port and a submitted operation. One that has ended is found no more, though its place may be in
-// use again.
+// Handles of open ports and of submitted operations. A handle becomes stale when its object ends, even if another
+// object uses the slot again.
 
 #include <cstdint>
 
@@ -8,7 +8,7 @@
 
 namespace fairlead::engine {
 
-/// An opened port; index + generation.
+/// An open port: index and generation.
 struct PortHandle {
   std::uint32_t slot = ~0U;
   std::uint32_t generation = 0;

@@ -1,5 +1,6 @@
-// What transports tell the messages' client. Everything in a delivery comes from the network: sizes were checked
-// against the datagram by the link, all else is checked here, and what is wrong is refused or dropped with a counter.
+// Deliveries, outcomes and losses for the messages' client. Everything in a delivery comes from a peer. The transport
+// has checked the sizes against the datagram or record; this code checks all else. It refuses or drops what is wrong,
+// and counts it.
 
 #include "engine/messages.hpp"
 
@@ -9,7 +10,7 @@ namespace fairlead::engine {
 
 void Messages::deliver(const link::Delivery& delivery, base::Instant now) {
   if (!delivery.is_good()) [[unlikely]]
-    return;  // its sender has taken it back
+    return;  // the sender took it back
   if (!delivery.is_first) return place_chunk(delivery, transport::Cookie::of(delivery.target).place, now);
   switch (delivery.envelope.operation) {
     case wire::Operation::message:
@@ -48,7 +49,7 @@ void Messages::deliver_message(const link::Delivery& delivery, base::Instant now
   place(delivery, match.slot, receives_.take_room(match, delivery.size), now);
 }
 
-/// Its sender hears what became of its message, if it wants to know, or has to.
+/// Reports to the sender whether its message was taken, if it requested that, or if the message was refused.
 void Messages::tell(const link::Delivery& delivery, bool is_taken, base::Instant now) {
   const wire::Envelope& envelope = delivery.envelope;
   const bool is_asked = (envelope.flags & wire::MessageFlags::kConfirm) != 0;
@@ -61,7 +62,7 @@ void Messages::tell(const link::Delivery& delivery, bool is_taken, base::Instant
                   0, now);
 }
 
-/// Why nobody takes a message; ok if that is not told.
+/// Returns why no buffer takes a message; ok if the sender is not told.
 Status Messages::refusal(std::uint32_t target_port, std::uint64_t size, bool is_asked) {
   if (context_.ports.find_number(target_port) == kNone) return Status::refused;
   return is_asked || size > kLong ? Status::no_buffer : Status::ok;
@@ -76,7 +77,8 @@ void Messages::refuse_short(link::PeerHandle from, std::uint32_t target_port, ba
                   0, now);
 }
 
-/// What became of a message of ours. One that nobody takes goes no further. Other ends are not the receiver's to tell.
+/// Handles the receiver's report on one of our messages. A refused message is sent no further. A receiver may only
+/// report `ok`, `no_buffer` or `refused`; any other status counts as `refused`.
 void Messages::deliver_told(const link::Delivery& delivery, base::Instant now) {
   const wire::Envelope& told = delivery.envelope;
   const bool is_known =
@@ -104,17 +106,17 @@ void Messages::deliver_told(const link::Delivery& delivery, base::Instant now) {
 void Messages::deliver_answer(const link::Delivery& delivery, base::Instant now) {
   const std::uint32_t slot = transfers_.deliver_answer(delivery, has_place_for(delivery));
   if (slot == kNone || context_.operations[slot].is_busy) return place(delivery, slot, 0, now);
-  settle(slot, now);  // it was too big, or there is no memory to join it
+  settle(slot, now);  // the answer was too big, or no placement was free
 }
 
-/// Of a message that comes in several segments.
+/// Returns whether a placement is free, if the message needs one.
 bool Messages::has_place_for(const link::Delivery& delivery) {
   return delivery.reassembly == link::Delivery::kWhole || context_.placements.has_room();
 }
 
 // Placing ------------------------------------------------------------------------------------------------------------
 
-// The first bytes of what goes into an operation's memory: at once if it came whole, else by chunks from here on.
+// Places the first bytes of a message in the memory of an operation: all bytes, or the first chunk.
 void Messages::place(const link::Delivery& delivery, std::uint32_t slot, std::uint64_t offset, base::Instant now) {
   if (slot == kNone) return;
   const bool is_whole = delivery.reassembly == link::Delivery::kWhole;
@@ -130,10 +132,10 @@ void Messages::place(const link::Delivery& delivery, std::uint32_t slot, std::ui
 }
 
 void Messages::place_chunk(const link::Delivery& delivery, std::uint32_t slot, base::Instant now) {
-  if (delivery.target == 0 && !delivery.is_first) return;  // refused or unwanted from its first chunk on
+  if (delivery.target == 0 && !delivery.is_first) return;  // the first chunk was refused or dropped
   const Placement& placement = context_.placements[slot];
   const Operation* const operation = context_.operations.find(placement.operation);
-  // A get that was cancelled half-way is gone, and its memory with it.
+  // The operation ended half-way, so its memory belongs to the application again.
   if (operation == nullptr) return drop_chunk(delivery, slot, now);
   operation->permit(placement.offset, placement.size).write(delivery.offset, delivery.bytes);
   if (!delivery.is_last) return;
@@ -146,7 +148,7 @@ void Messages::place_chunk(const link::Delivery& delivery, std::uint32_t slot, b
   end_placed(delivery, target, now);
 }
 
-/// Of a message whose operation has ended.
+/// Drops a chunk of a message whose operation has ended.
 void Messages::drop_chunk(const link::Delivery& delivery, std::uint32_t placement, base::Instant now) {
   if (!delivery.is_last) return;
   ++context_.counters.dropped_late_answer;
@@ -155,12 +157,12 @@ void Messages::drop_chunk(const link::Delivery& delivery, std::uint32_t placemen
   if (whole.operation == wire::Operation::put) answers_.tell_done(delivery.peer, whole.cookie, Status::stale, now);
 }
 
-/// All bytes of a transfer are there.
+/// Ends a transfer whose bytes are all in place.
 void Messages::end_placed(const link::Delivery& delivery, std::uint32_t slot, base::Instant now) {
   if (transfers_.end_placed(slot, delivery, now)) settle(slot, now);
 }
 
-// The sender of a half-received message is lost, or has taken it back.
+// Ends a message that has arrived in part: its sender is lost, or took it back.
 void Messages::end_arrival(std::uint64_t target, Status status, base::Instant now) {
   const auto cookie = transport::Cookie::of(target);
   const std::uint32_t place = cookie.place;
@@ -174,7 +176,7 @@ void Messages::end_arrival(std::uint64_t target, Status status, base::Instant no
   if (operation != nullptr) end_torn(slot_of(name), status, now);
 }
 
-/// What was to come into its memory does not come in full.
+/// Ends an operation whose incoming data will not arrive in full.
 void Messages::end_torn(std::uint32_t slot, Status status, base::Instant now) {
   Operation& operation = context_.operations[slot];
   if (operation.kind == OperationKind::expose_writable) return exposures_.complete(slot, status, 0, now);
@@ -183,12 +185,12 @@ void Messages::end_torn(std::uint32_t slot, Status status, base::Instant now) {
   settle(slot, now);
 }
 
-// Ends ---------------------------------------------------------------------------------------------------------------
+// Completion ---------------------------------------------------------------------------------------------------------
 
 void Messages::end_outcome(const link::Outcome& outcome, base::Instant now) {
   const auto cookie = transport::Cookie::of(outcome.cookie);
   Operation* const operation = context_.operations.find(cookie);
-  if (operation == nullptr) return;  // fire and forget
+  if (operation == nullptr) return;  // it has ended, for example by cancel()
   const std::uint32_t slot = cookie.place;
   operation->is_link_pending = false;
   const bool is_send = operation->kind == OperationKind::send;
@@ -218,7 +220,7 @@ void Messages::end_short(const link::Outcome& end, base::Instant now) {
   });
 }
 
-// Completes what has two ends when both have come.
+// Completes an operation when both its outcome and its answer have arrived.
 void Messages::settle(std::uint32_t slot, base::Instant now) {
   if (slot == kNone || !awaited_.is_over(slot)) return;
   const Operation& operation = context_.operations[slot];
@@ -237,7 +239,7 @@ void Messages::end_abandoned(Status status, base::Instant now) {
     await_others(exposures_.end_abandoned(*gone, status, now), now);
 }
 
-/// An exposure that cannot end yet; kNone: none.
+/// Limits the wait for an exposure that cannot end yet; kNone if there is none.
 void Messages::await_others(std::uint32_t exposure, base::Instant now) {
   if (exposure != kNone) patience_.grant(context_.operations.name_of(exposure), now);
 }
@@ -250,7 +252,7 @@ void Messages::progress(base::Instant now) {
     awaited_.ask(now);
 }
 
-// Those that have ended by themselves go without waiting for their time: else each would wake the engine once.
+// Removes operations that have ended by themselves early; otherwise each would wake the engine once, at its time.
 void Messages::end_impatient(Patience& patience, base::Instant now) {
   while (!patience.is_empty()) {
     const Patience::Granted first = patience.first();
@@ -272,17 +274,17 @@ void Messages::end_by_force(std::uint32_t slot, base::Instant now) {
       if (operation.is_link_pending) return take_readable(slot, now);
       [[fallthrough]];
     case OperationKind::expose_writable:
-      // Somebody had come too late for it, or lies.
+      // Another peer came too late, or is malicious.
       if (operation.is_used_up) return exposures_.complete(slot, operation.status, operation.length_done, now);
-      // The rest of a put that comes by a transport finds nobody, and its initiator is told so. A mapped peer that has
-      // claimed it has stopped in the middle, or something in the table says so that is not true.
+      // The rest of a put over a transport is dropped, and its initiator is told. A mapped peer that claimed the
+      // exposure has stopped half-way, or an entry of the table is false.
       return exposures_.complete(slot, Status::canceled, 0, now);
     default:
       return forget(slot, now);
   }
 }
 
-/// From the peer that is being sent it: the answer to its get goes no further, and it is told.
+/// Ends a readable exposure whose bytes are being sent: takes back the answer to the get, and tells the initiator.
 void Messages::take_readable(std::uint32_t slot, base::Instant now) {
   Operation& operation = context_.operations[slot];
   context_.transports->cancel(operation.peer, operation.reference, context_.operations.cookie_of(slot).word());

@@ -1,18 +1,18 @@
 #pragma once
-// Messages, and bulk transfer into and out of exposed memory: what the net face asks for. A client of the engine
-// (transport/client.hpp), made of nouns that each keep their own state:
+// Messages, and bulk transfers to and from exposed memory, for the net API. A client of the engine
+// (transport/client.hpp). It consists of these parts, each with its own state:
 //
-//   receives   posted buffers, and the matching of messages with them
+//   receives   posted buffers, and their matching with messages
 //   exposures  memory that peers may put into or get from, once
-//   transfers  puts and gets, asked for and answered
+//   transfers  puts and gets, requested and answered
 //   awaited    operations that wait for a peer's answer
-//   answers    ours, as far as they wait for room
-//   loans      messages that are read in their sender's memory
-//   patience   what was cancelled and does not end
+//   answers    our answers that wait for room in a transport
+//   loans      messages by reference
+//   patience   cancelled operations that have not ended yet
 //
-// An operation lives from its submission to its final event. A short message has none if the transport takes it at
-// once: it is copied, and only its cookie, owner and length remain there. It has one if it waits for room in a ring, or
-// for its receiver's word.
+// An operation lives from its submission to its final event. A short message has no operation if the transport accepts
+// it at once: the transport copies it, and keeps only its cookie, owner and length. It has an operation if it waits for
+// room in a ring, or if its sender requested the receiver's report.
 
 #include <algorithm>
 #include <chrono>
@@ -46,7 +46,7 @@ class Messages {
         grace_(std::min(kGrace, context_.give_up_after())),
         patience_(context_.give_up_after()) {}
 
-  // What applications ask for (core.hpp) -----------------------------------------------------------------------------
+  // Submissions (core.hpp) -------------------------------------------------------------------------------------------
 
   Status post_receive(PortHandle port, const Receive& receive, OperationHandle& operation) {
     return receives_.post(port, receive, operation);
@@ -54,8 +54,8 @@ class Messages {
   void set_spares(PortHandle port, const SparePlan& plan) { receives_.set_spares(port, plan); }
   SpareCounts spare_counts(PortHandle port) { return receives_.spare_counts(port); }
   Status send(PortHandle port, const Send& send, OperationHandle& operation, base::Instant now);
-  /// Short messages to a known peer: copied, and nothing of them remains but what their events tell. How many of the
-  /// parts; with the next, send() has to go on.
+  /// Sends short messages to a known peer, as Link::send_short(). Returns how many parts were accepted; the caller
+  /// continues with send().
   std::size_t send_short(PortHandle port, link::PeerHandle peer, std::uint32_t target_port,
                          std::span<const link::SendPart> parts, std::span<OperationHandle> operations,
                          base::Instant now);
@@ -66,11 +66,12 @@ class Messages {
                   base::Instant now) {
     return transfers_.submit(port, kind, transfer, operation, now);
   }
-  /// Outcomes may have come of it.
+  /// Returns false if the operation has ended. Afterwards the transports may have outcomes to fetch.
   bool cancel(PortHandle port, OperationHandle operation, base::Instant now);
-  /// Of a port that is closed: short messages that may still arrive.
+  /// Ends the short messages of a port over the network; those that were sent may still arrive. For closing a port.
   void cancel_short_of(PortHandle port, base::Instant now);
-  /// It ends by force if it has not ended after the give-up time.
+  /// Ends a cancelled operation by force if it has not ended in time: after the give-up time if peers access the memory
+  /// directly, else after kGrace.
   void grant_patience(PortHandle port, OperationHandle operation, base::Instant now);
   /// Calls visit(handle) for each operation of a port.
   template <typename Visit>
@@ -79,67 +80,69 @@ class Messages {
       if (operation.port == port.slot) visit(context_.operations.handle_of(slot));
     });
   }
-  /// The same for the spares that it has posted.
+  /// Does the same for each posted spare of the port.
   template <typename Visit>
   void for_each_spare_of(PortHandle port, Visit&& visit) {
     for_each_of(port, [&](OperationHandle handle) {
       if (context_.operations[handle.slot].is_spare) visit(handle);
     });
   }
-  /// What a completion says is lent. Needs no lock.
+  /// Returns the message by reference that a completion names. Needs no lock.
   LoanView loan(std::uint64_t name) { return loans_.view(name); }
   void give_back(PortHandle port, std::uint64_t name, base::Instant now) { loans_.give_back(port, name, now); }
   void give_back_all(PortHandle port, base::Instant now) { loans_.give_back_all(port, now); }
-  /// An operation for what another client sends by reference, which its outcome ends; 0 if there are too many.
+  /// Makes an operation for a message that another client sends from the caller's memory; the outcome ends it. Returns
+  /// its name, or 0 if there are too many operations.
   std::uint64_t track_send(PortHandle port, link::PeerHandle peer, const RemotePort& to, std::uint64_t length,
                            std::uint64_t cookie);
   link::Reference* reference_of(std::uint64_t name) { return &context_.operations[slot_of(name)].reference; }
   void untrack_send(std::uint64_t name) { context_.operations.release(slot_of(name)); }
 
-  // As a client ------------------------------------------------------------------------------------------------------
+  // Interface of a transport client (transport/client.hpp) ------------------------------------------------------------
 
   void deliver(const link::Delivery& delivery, base::Instant now);
-  /// A short message that came whole, by whichever transport. Whether a buffer took it.
+  /// Delivers a complete short message from any transport. Returns whether a buffer took it.
   bool deliver_short(link::PeerHandle from, std::uint32_t source_port, std::uint32_t target_port,
                      std::span<const std::byte> bytes, base::Instant now) {
     return receives_.take(context_.transports->address(from), source_port, target_port, bytes, now);
   }
-  /// Nobody took the message that has just come through a ring: if there is no such port its sender hears of it.
+  /// No buffer took the message that has just arrived through a ring. Reports it to the sender if the port does not
+  /// exist.
   void refuse_short(link::PeerHandle from, std::uint32_t target_port, base::Instant now);
   void end_outcome(const link::Outcome& outcome, base::Instant now);
   void end_short(const link::Outcome& end, base::Instant now);
   void end_arrival(std::uint64_t target, Status status, base::Instant now);
-  /// Everything that waits for the peer.
+  /// Ends everything that waits for the peer.
   void end_peer(link::PeerHandle peer, Status status, base::Instant now);
-  /// What peers that are gone were at.
+  /// Ends exposures that departed peers of this host had claimed.
   void end_abandoned(Status status, base::Instant now);
-  /// What was cancelled long ago.
+  /// Ends cancelled operations whose time is over.
   void expire(base::Instant now) {
     if (!grace_.is_empty()) [[unlikely]]
       end_impatient(grace_, now);
     if (!patience_.is_empty()) [[unlikely]]
       end_impatient(patience_, now);
   }
-  /// What waits is tried again.
+  /// Retries what waits.
   void progress(base::Instant now);
-  /// Answers that wait for room, withdrawals that a peer holds up: tried in each pass.
+  /// Returns whether answers wait for room or a peer delays a withdrawal; each pass retries them.
   bool is_retrying() const { return !answers_.is_empty() || exposures_.is_withdrawing(); }
   bool is_owing() const { return !answers_.is_empty(); }
   base::Instant next_deadline() const {
     return std::min({awaited_.next_deadline(), grace_.next_deadline(), patience_.next_deadline()});
   }
   bool is_awaiting(std::uint32_t peer_slot) { return awaited_.has(peer_slot); }
-  /// As Engine::check(). The operations of each port are counted in `of_port`, by slot.
+  /// Checks invariants, as Engine::check() does. Counts the operations of each port in `of_port`, by slot.
   void check(std::vector<std::uint32_t>& of_port);
 
   EngineCounters& counters() { return context_.counters; }
   const EngineCounters& counters() const { return context_.counters; }
-  /// How much of its bounded memory is in use: all zero when nothing is pending.
+  /// How much of the bounded tables is in use; all zero when nothing is pending.
   struct Use {
     std::uint32_t operations = 0;
-    std::uint32_t placements = 0;  // messages in several chunks that are under way
-    std::uint32_t answers = 0;     // that wait for room in the transport
-    std::uint32_t loans = 0;       // messages in peers' memory that are being read here
+    std::uint32_t placements = 0;  // messages that arrive in chunks, or wait behind such a message
+    std::uint32_t answers = 0;     // answers that wait for room in a transport
+    std::uint32_t loans = 0;       // messages in peers' memory that were not given back yet
   };
   Use use() const {
     return {context_.operations.used(), context_.placements.used(), static_cast<std::uint32_t>(answers_.size()),
@@ -150,7 +153,7 @@ class Messages {
   friend class MessagesHandover;
 
   static constexpr std::uint32_t kNone = Operations::kNone;
-  static constexpr std::uint64_t kLong = 64 * 1024;  // longer messages are refused if no buffer can take them
+  static constexpr std::uint64_t kLong = 64 * 1024;  // bytes; longer messages are refused if no buffer takes them
   static constexpr base::Duration kGrace = std::chrono::microseconds(500);
 
   // messages_submit.cpp
@@ -185,8 +188,8 @@ class Messages {
   Awaited awaited_;
   Loans loans_;
   Transfers transfers_;
-  Patience grace_;     // for a peer's message that is under way
-  Patience patience_;  // for a peer that is in the middle of our memory
+  Patience grace_;     // for cancelled operations that a transport still fills or sends
+  Patience patience_;  // for exposures that a peer of this host may still access
 };
 
 }  // namespace fairlead::engine

@@ -1,4 +1,4 @@
-// What applications ask of the messages' client.
+// Submissions to the messages' client, and cancelling.
 
 #include <utility>
 
@@ -47,7 +47,7 @@ Status Messages::send(PortHandle handle, const Send& send, OperationHandle& hand
 Status Messages::send_by_reference(std::uint32_t slot, const Send& send, base::Instant now) {
   Operation& operation = context_.operations[slot];
   operation.is_link_pending = true;
-  // Short messages inside a host go without a name; where that is missed their place in the ring will do.
+  // Short messages inside a host carry no name: a report identifies them by their line in the ring.
   const bool is_named = send.is_confirmed || !shm::Transport::has(operation.peer) || send.part.length > kLong;
   const Status status = context_.transports->submit(
       operation.peer,
@@ -70,7 +70,7 @@ Status Messages::send_by_reference(std::uint32_t slot, const Send& send, base::I
   return Status::ok;
 }
 
-/// Both ends are in this engine: one copy, both events.
+/// Both ends are in this engine: copies once, and produces both events.
 void Messages::send_loopback(std::uint32_t slot, const Send& send, base::Instant now) {
   const Operation& sender = context_.operations[slot];
   Status status = Status::ok;
@@ -119,7 +119,7 @@ bool Messages::cancel(PortHandle port, OperationHandle name, base::Instant now) 
   return true;
 }
 
-/// If it has been sent it may still arrive.
+/// Cancels a short message. It may still arrive if it was sent.
 bool Messages::cancel_short(PortHandle port, OperationHandle name, base::Instant now) {
   if (context_.transports == nullptr || context_.ports.find(port) == nullptr) return false;
   const auto end = context_.transports->end_early(port.slot, name);
@@ -133,8 +133,8 @@ void Messages::cancel_short_of(PortHandle port, base::Instant now) {
   while (const auto end = context_.transports->end_any_early(port.slot, first)) end_short(*end, now);
 }
 
-// What we asked for ends at once, whatever the peer does: the transport forgets our memory, and what comes back from
-// the peer finds nobody. What peers are at has a moment to come to its end.
+// An operation that we initiated ends at once, whatever the peer does: the transport forgets our memory, and a late
+// answer is dropped. A transfer that a peer has begun gets some time to end.
 void Messages::cancel_kind(Operation& operation, OperationHandle name, base::Instant now) {
   switch (operation.kind) {
     case OperationKind::receive:
@@ -150,7 +150,7 @@ void Messages::cancel_kind(Operation& operation, OperationHandle name, base::Ins
   }
 }
 
-/// A loan's reader may go on reading: what is written there then, it may see.
+/// Ends an operation at once. The reader of a loan may still read the memory, and then sees what is written there.
 void Messages::forget(std::uint32_t slot, base::Instant now) {
   Operation& operation = context_.operations[slot];
   context_.transports->cancel(operation.peer, operation.reference, context_.operations.cookie_of(slot).word());
@@ -163,7 +163,7 @@ void Messages::forget(std::uint32_t slot, base::Instant now) {
 void Messages::grant_patience(PortHandle port, OperationHandle name, base::Instant now) {
   Operation* const operation = context_.operations.find(port, name);
   if (operation == nullptr || std::exchange(operation->has_patience, true)) return;
-  // A peer of this host that is in the middle of our memory can only be waited for.
+  // A peer of this host that accesses our memory cannot be stopped, so it gets the give-up time.
   (operation->is_published ? patience_ : grace_).grant(pack_name(name.slot, name.generation), now);
 }
 

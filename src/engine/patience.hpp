@@ -1,7 +1,7 @@
 #pragma once
-// Cancelled operations that have not ended by themselves, because a peer is involved: a message that it has begun, or
-// an acknowledgement or answer that it owes. Each gets the give-up time and then ends by force. cancel() and
-// close_port() thus end in time, whatever the peer does.
+// Cancelled or used-up operations that have not ended by themselves, because a peer still fills, reads or claims their
+// memory. Each gets a fixed time and then ends by force. cancel() and close_port() thus end in time, whatever the peer
+// does.
 
 #include <cstdint>
 

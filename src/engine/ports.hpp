@@ -1,9 +1,9 @@
 #pragma once
-// The ports of an engine, by handle and by number, with what clients of the engine do at one: put events into its queue
-// and see to it that its waiters are woken, once for all events of a pass.
+// The ports of an engine, by handle and by number. Clients of the engine put events into the queue of a port; its
+// waiters are woken once for all events of a pass.
 //
-// During a pass of a port's consumer (begin_poll, end_poll) its events go straight into the consumer's table as long as
-// there is room, and nothing waits in the queue before them.
+// During a pass of a port's consumer (begin_poll, end_poll), events go directly into the consumer's array, while it has
+// room and the queue is empty.
 
 #include <cstdint>
 #include <span>
@@ -25,45 +25,46 @@ class Ports {
  public:
   static constexpr std::uint32_t kNone = PortTable::kNone;
 
-  /// `address` is the engine's, for errors.
+  /// `address` is the engine's, for error texts.
   explicit Ports(const base::SocketAddress& address) : address_(address), ports_(kMost) {}
 
-  /// in_use if the number is taken here; no_memory, and nothing is left of it.
+  /// Opens a port. Returns `in_use` if the number is taken, `invalid` if it is too large, or `no_memory`. A failure
+  /// leaves nothing behind.
   Result<PortHandle> open(std::uint32_t number);
-  /// The highest free number of [first, first + count); not_available if there is none.
+  /// Opens the highest free number in [first, first + count). Returns `not_available` if none is free.
   Result<PortHandle> open_dynamic(std::uint32_t first, std::uint32_t count, std::uint32_t& number);
-  /// Ports of another life, whose names these are, in slots that have no port yet: each then gets its number.
+  /// Restores the slots of an earlier life by their names. The caller then restores each port in its slot.
   bool restore(std::span<const std::uint64_t> names) { return ports_.restore(names); }
   std::vector<std::uint64_t> names() const { return ports_.names(); }
   Result<> restore(std::uint32_t slot, std::uint32_t number);
-  /// It has no operations any more.
+  /// The port must have no operations.
   void free(PortHandle handle);
 
-  /// Null if it is closed.
+  /// Returns null if the port is closed.
   Port* find(PortHandle handle) { return ports_.find(handle.slot, handle.generation); }
   Port& operator[](std::uint32_t slot) { return ports_[slot]; }
-  /// Null if it is closed. Any number may be asked for.
+  /// Returns null if no open port has this slot. Any number is permitted.
   Port* find_slot(std::uint32_t slot) {
     return slot < ports_.size() ? ports_.find(slot, ports_.generation(slot)) : nullptr;
   }
   PortHandle handle(std::uint32_t slot) const { return {slot, ports_.generation(slot)}; }
-  /// The slot of an open port's number; kNone if there is none.
+  /// Returns the slot of the open port with this number, or kNone.
   std::uint32_t find_number(std::uint32_t number) const { return numbers_.find(number); }
 
-  /// Calls visit(slot, port) for each open one.
+  /// Calls visit(slot, port) for each open port.
   template <typename Visit>
   void for_each(Visit&& visit) {
     ports_.for_each(std::forward<Visit>(visit));
   }
 
-  /// That have not ended, of all of them.
+  /// Returns the number of operations of all ports that have not ended.
   std::uint32_t operations() const {
     std::uint32_t sum = 0;
     for (std::uint32_t slot = 0; slot < ports_.size(); ++slot) sum += ports_[slot].operations;
     return sum;
   }
 
-  /// make(place) constructs a Completion where it is read.
+  /// Adds an event: make(place) constructs the Completion in place.
   template <typename Make>
   void put_event(std::uint32_t slot, Make&& make) {
     put_event(ports_[slot], slot, make);
@@ -73,25 +74,25 @@ class Ports {
   void produce(std::uint32_t slot, const Completion& completion) {
     put_event(slot, [&](void* place) { new (place) Completion(completion); });
   }
-  /// A message found no buffer there.
+  /// Counts a message that found no buffer, and wakes a consumer that watches drops.
   void drop(std::uint32_t slot);
-  /// A peer is lost: ends the waits of those that watch.
+  /// A peer is lost: ends the waits on ports that watch losses.
   void tell_loss();
-  /// It has news that its waiters have to be woken for.
+  /// Notes that the port's waiters must be woken.
   void touch(std::uint32_t slot);
-  /// Wakes the waiters of all ports that got news since the last call.
+  /// Wakes the waiters of all ports touched since the last call.
   void notify_touched() {
     if (!touched_.empty()) notify();
   }
 
-  /// What waits for the consumer goes to `to` first.
+  /// Begins a pass of the port's consumer: moves queued events to `to`; new ones follow them there.
   void begin_poll(Port& port, std::span<Completion> to);
-  /// How many events `to` has got.
+  /// Ends it. Returns the number of events in `to`.
   std::size_t end_poll(Port& port, std::span<Completion> to);
-  /// The pass is not its consumer's alone any more: others must get on.
+  /// Lifts the limit of has_room() for the rest of the pass.
   void forget_poller() { polled_ = nullptr; }
-  /// Whoever polls takes as much as the table holds: what came beyond that would lie in the queue meanwhile, no better
-  /// than in the ring.
+  /// Returns false if the poller's array is full. Further messages then stay in the ring, since their events would only
+  /// wait in the queue.
   bool has_room() const { return polled_ == nullptr || polled_->direct != polled_->direct_end; }
 
  private:
@@ -106,7 +107,7 @@ class Ports {
   base::Slab<Port> ports_;
   PortTable numbers_;
   std::vector<std::uint32_t> touched_;
-  Port* polled_ = nullptr;  // whose consumer makes this pass
+  Port* polled_ = nullptr;  // its consumer makes this pass, and its array limits the pass
 };
 
 template <typename Make>
@@ -115,7 +116,7 @@ inline void Ports::put_event(Port& port, std::uint32_t slot, Make&& make) {
     make(static_cast<void*>(port.direct++));
     return;
   }
-  // The face reserved the room before it submitted; a face that did not is our own fault.
+  // The API reserves the room before it submits an operation; if the room is missing, the API has a bug.
   ENSURE(port.events->produce_in_place(make), "port {}: no room for an event, though it has to be reserved",
          port.number);
   touch(slot);

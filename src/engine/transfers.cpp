@@ -6,7 +6,7 @@
 
 namespace fairlead::engine {
 
-// Asking -------------------------------------------------------------------------------------------------------------
+// Requests to peers --------------------------------------------------------------------------------------------------
 
 Status Transfers::submit(PortHandle handle, OperationKind kind, const Transfer& transfer, OperationHandle& handle_out,
                          base::Instant now) {
@@ -42,7 +42,7 @@ std::uint32_t Transfers::make(PortHandle port, OperationKind kind, const Transfe
   return slot;
 }
 
-/// Both ends are in this engine: one copy, both events.
+/// Both ends are in this engine: copies once, and produces both events.
 void Transfers::carry_out_here(std::uint32_t slot, const Transfer& transfer, base::Instant now) {
   const Operation& active = context_.operations[slot];
   const bool is_put = active.kind == OperationKind::put;
@@ -103,7 +103,7 @@ std::uint32_t Transfers::deliver_answer(const link::Delivery& delivery, bool has
 
 std::uint32_t Transfers::deliver_done(const link::Delivery& delivery) {
   const wire::Envelope& done = delivery.envelope;
-  if (done.cookie == 0) return kNone;  // the peer only asks whether we are still here
+  if (done.cookie == 0) return kNone;  // a keep-alive message, or one that opens a session
   Operation* const operation = context_.operations.find(done.cookie);
   if (operation == nullptr || operation->peer != delivery.peer || !operation->is_answer_pending ||
       (operation->kind != OperationKind::put && operation->kind != OperationKind::get)) {
@@ -117,12 +117,12 @@ std::uint32_t Transfers::deliver_done(const link::Delivery& delivery) {
   } else if (operation->kind == OperationKind::put) {
     operation->length_done = operation->length;
   } else {
-    operation->status = Status::system;  // a get ends well only by its answer
+    operation->status = Status::system;  // only an answer completes a get successfully
   }
   return slot_of(done.cookie);
 }
 
-// Being asked --------------------------------------------------------------------------------------------------------
+// Requests of peers --------------------------------------------------------------------------------------------------
 
 std::uint32_t Transfers::take_exposure(const link::Delivery& delivery, OperationKind kind, std::uint64_t length,
                                        base::Instant now) {
@@ -135,7 +135,7 @@ std::uint32_t Transfers::take_exposure(const link::Delivery& delivery, Operation
   }
   if (status == Status::stale)
     context_.transports->offences().note_wrong_secret(delivery.peer, transport::Secret::exposure, now);
-  // Later chunks of a refused put have no target and are thrown away.
+  // Later chunks of a refused put have no target and are discarded.
   answers_.tell_done(delivery.peer, asked.cookie, status, now);
   return kNone;
 }

@@ -41,7 +41,7 @@ std::vector<std::string> known_names_in_file() {
   return names;
 }
 
-/// Levenshtein's: how many letters to insert, drop or change.
+/// Returns the Levenshtein distance: the number of characters to insert, remove or replace.
 std::size_t edit_distance(std::string_view one, std::string_view other) {
   std::vector<std::size_t> row(other.size() + 1);
   for (std::size_t j = 0; j < row.size(); ++j) row[j] = j;
@@ -56,13 +56,15 @@ std::size_t edit_distance(std::string_view one, std::string_view other) {
   return row.back();
 }
 
-/// What is said in full there and begun here is nearer than what only has some letters alike.
+/// Returns the edit distance. If `name` resembles the beginning of a longer known name, the rest of that name costs one
+/// edit.
 std::size_t distance(std::string_view name, std::string_view known) {
   const std::size_t edits = edit_distance(name, known);
   return known.size() > name.size() ? std::min(edits, edit_distance(name, known.substr(0, name.size())) + 1) : edits;
 }
 
-/// "NAME sets nothing: did you mean ...?", if something is near: no more than a third of its letters are other ones.
+/// Returns "NAME sets nothing", and "did you mean ...?" if the distance to a known name is at most one more than a
+/// third of its letters.
 template <typename Names>
 std::string complaint(std::string_view name, const Names& known, std::size_t letters) {
   std::string line = fmt::format("{} sets nothing", base::shown(name.substr(0, kNameMax)));
