@@ -1,4 +1,5 @@
-// An application at the host engine, step by step: what names it may use again, and in which order its connections end.
+// An application at the host engine, step by step: turns, reuse of operation names, and the order in which its
+// connections close.
 
 #include "host/application.hpp"
 
@@ -77,7 +78,7 @@ class ApplicationTest : public ::testing::Test {
     while (application_->take_requests(base::MonotonicClock::now(), true)) {
     }
   }
-  /// All is over, or the turns are.
+  /// Detaches the application, and serves it until it is gone, for at most kTurnsMost turns.
   void leave() {
     application_->leave();
     for (int i = 0; i < kTurnsMost && !application_->is_gone(); ++i) {
@@ -96,7 +97,7 @@ class ApplicationTest : public ::testing::Test {
     return socket;
   }
 
-  base::SocketAddress nobody_;  // who hears, and does not answer
+  base::SocketAddress nobody_;  // of a socket that receives and never answers
   const base::FileDescriptor silent_ = open_silent(nobody_);
   shm::Users users_;
   Connection connections_[3] = {Connection(users_), Connection(users_), Connection(users_)};
@@ -107,7 +108,7 @@ class ApplicationTest : public ::testing::Test {
   std::optional<queue::Producer> requests_;
 };
 
-// It wrote rubbish into its memory while the host engine was being replaced.
+// The application damages its shared memory while the host engine is being replaced.
 TEST_F(ApplicationTest, WithADamagedQueueItGoesAloneAfterAReplacement) {
   const auto state = application_->save().value();
   std::memset(arena_.head() + Layout::events(1), 0xff, sizeof(queue::Header));
@@ -125,7 +126,6 @@ TEST_F(ApplicationTest, WithADamagedQueueItGoesAloneAfterAReplacement) {
   EXPECT_TRUE(application_->is_gone());
 }
 
-// A request that waits, is cancelled, and whose name a request of another port then has: only that one is meant.
 TEST_F(ApplicationTest, HasATurnOfBytesWhereOthersWait) {
   constexpr std::uint32_t kSends = 8;
   constexpr std::uint64_t kLength = Allowance::kBytesInTurn / 2;
@@ -139,6 +139,7 @@ TEST_F(ApplicationTest, HasATurnOfBytesWhereOthersWait) {
   EXPECT_EQ(pending_after_a_turn(true), kSends);
 }
 
+// A deferred request is canceled, and a request of another port then uses its name. Only the new request is submitted.
 TEST_F(ApplicationTest, MayUseTheNameOfACancelledRequestAgainAtAnotherPort) {
   std::uint64_t name = 0;
   while (application_->port(0)->deferred.empty() && name < kOperationsMax - 2) ask(Request::Kind::send, 0, name++);
@@ -157,7 +158,7 @@ TEST_F(ApplicationTest, MayUseTheNameOfACancelledRequestAgainAtAnotherPort) {
   EXPECT_TRUE(application_->is_gone());
 }
 
-// The library takes the end of one for the end of the host engine, and then all of its memory for its own again.
+// The library treats the end of a connection as the end of the host engine, and then reuses all its memory.
 TEST_F(ApplicationTest, KeepsEachConnectionUntilNothingRefersToItsMemory) {
   ask(Request::Kind::receive, 1, 0);
   application_->leave();

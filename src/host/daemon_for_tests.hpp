@@ -47,7 +47,7 @@ class DaemonForTests {
 
   std::string file() const { return folder_ + "/host"; }
   pid_t process() const { return process_; }
-  /// Kills it at once, even if it is stopped.
+  /// Kills the daemon at once, even if it is stopped (SIGSTOP).
   void end() {
     if (process_ <= 0) return;
     ::kill(process_, SIGKILL);

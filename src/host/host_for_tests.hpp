@@ -1,5 +1,5 @@
 #pragma once
-// A host engine for a test, in a thread of the test's process, with a socket file of its own.
+// A host engine for a test, in a thread of the test process, with its own socket file.
 
 #include <gtest/gtest.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-// The host engine as applications of good will meet it: its end, its successor, its bounds. What operations do is in
-// the conformance suites, which run over it as over any path.
+// The host engine with well-behaved applications: its end, its successor, its limits. The conformance suites test the
+// operations; they run over the host engine as over any path.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -81,7 +81,8 @@ TEST_F(Host, ItsEndEndsWhatIsPendingAndWakesWhoWaits) {
   }
   ending.join();
   EXPECT_EQ(all[0].cookie + all[1].cookie, 23U);
-  // A host engine that stops in order cancels what it has; one that is killed says nothing.
+  // A host engine that stops cancels the operations, but delivers no events for them. So the application reports
+  // `restarted`, as after a kill.
   for (const Completion& one : std::span(all).first(2))
     EXPECT_TRUE(one.status == Status::restarted && one.is_final) << to_string(one.status);
   EXPECT_TRUE(core->has_ended());
@@ -147,7 +148,7 @@ TEST_F(Host, TwoApplicationsShareItsEngineAndItsPorts) {
   ASSERT_FALSE(taken.has_value());
   EXPECT_EQ(taken.error().status, Status::in_use);
   one->close_port(port);
-  EXPECT_TRUE(other->open_port(7).has_value());  // free as soon as the call has returned
+  EXPECT_TRUE(other->open_port(7).has_value());  // free when close_port() has returned
 }
 
 TEST_F(Host, AMessageGoesFromOneApplicationToAnotherWherevertheBytesLie) {
@@ -222,7 +223,7 @@ TEST(ClientOperations, AreBoundedAndAnOldNameFindsNone) {
   EXPECT_EQ(operations.find(name), nullptr);
 }
 
-// The ring is longer than what the host engine takes in one turn, and full again and again.
+// The ring holds more requests than the host engine takes in one turn, and fills up repeatedly.
 TEST_F(Host, ManyMessagesArriveInOrderAlthoughTheRingIsFullMeanwhile) {
   constexpr std::uint64_t kMessages = 20000, kBuffers = 512;
   const auto one = attach(), other = attach();
@@ -269,7 +270,7 @@ TEST_F(Host, ManyMessagesArriveInOrderAlthoughTheRingIsFullMeanwhile) {
   other->close_port(to);
 }
 
-// The pages that the child of a fork gives back are its parent's.
+// The child of a fork releases its copy of a buffer. The pages belong to the parent, which still uses them.
 TEST_F(Host, AChildsCopyOfABufferLeavesItsPagesAlone) {
   const auto core = attach();
   auto shared = core->allocate_shared()(8192);
@@ -282,12 +283,13 @@ TEST_F(Host, AChildsCopyOfABufferLeavesItsPagesAlone) {
   EXPECT_EQ(shared.get()[4096], std::byte{0x5a});
 }
 
-// A nudge may come when nobody sleeps for it any more. Who only polls never takes it.
+// A nudge may arrive after its sleeper has awoken. An application that only polls never reads it.
 TEST_F(Host, ItsEndIsSeenBehindANudgeThatNobodyTook) {
   const auto core = attach();
   const PortHandle port = core->open_port(7).value();
   const auto shared = core->allocate_shared()(4096);
-  auto& page = *reinterpret_cast<SharedPage*>(shared.get() - Layout::head_bytes());  // the first there is
+  // This is the first allocation, so it begins behind the head.
+  auto& page = *reinterpret_cast<SharedPage*>(shared.get() - Layout::head_bytes());
   page.reply.caller.sleeping.store(1);
   ASSERT_EQ(send(*core, port, 7, memory_, 1), Status::ok);
   while (page.reply.caller.sleeping.load() != 0) std::this_thread::yield();
@@ -297,7 +299,7 @@ TEST_F(Host, ItsEndIsSeenBehindANudgeThatNobodyTook) {
   core->close_port(port);
 }
 
-// Both are read from one socket, by threads that know nothing of each other.
+// One thread reads nudges and another reads answers from the same socket.
 TEST_F(Host, NoThreadTakesTheAnswerOfAnother) {
   auto settings = options();
   ASSERT_TRUE(settings.set("wait", "sleep"));
@@ -357,7 +359,7 @@ TEST_F(Host, AnEngineThatNobodyUsesMakesRoomForAnother) {
   EXPECT_TRUE(HostCore::attach(host_->file(), elsewhere, options()).has_value());
 }
 
-// Or the time that it took would be negative.
+// Otherwise the measured duration of an operation would be negative.
 TEST_F(Host, AnOperationBeginsBeforeItEnds) {
   const auto core = attach();
   const PortHandle port = core->open_port(7).value();
@@ -370,7 +372,7 @@ TEST_F(Host, AnOperationBeginsBeforeItEnds) {
   core->close_port(port);
 }
 
-// A child that it has forked has copies of its sockets, and lives on.
+// A forked child has copies of the application's sockets, and outlives it.
 TEST_F(Host, AnApplicationEndsWithItsProcessWhoeverHasItsSockets) {
   const auto witness = attach();
   const engine::EngineOptions settings = options();
@@ -396,7 +398,7 @@ TEST_F(Host, AnApplicationEndsWithItsProcessWhoeverHasItsSockets) {
   ::close(held[1]);
 }
 
-// What a killed application had is gone, at whatever instant; another one does not notice.
+// An application is killed at various instants. Its port and descriptors are freed. Another application still works.
 TEST_F(Host, AKilledApplicationLeavesNothing) {
   const auto witness = attach();
   const PortHandle port = witness->open_port(1).value();
@@ -419,7 +421,7 @@ TEST_F(Host, AKilledApplicationLeavesNothing) {
         while (core->next_event(mine, completion)) core->release_events(mine, 1);
       }
     }
-    // Until it is at work, then a little more.
+    // Waits until the child sends, and then for a time that differs from round to round.
     while (witness->dropped_no_buffer(port) < static_cast<std::uint64_t>(round * 50 + 1)) std::this_thread::yield();
     std::this_thread::sleep_for(std::chrono::microseconds(137 * (round % 20)));
     ::kill(child, SIGKILL);
@@ -435,7 +437,7 @@ TEST_F(Host, AKilledApplicationLeavesNothing) {
     EXPECT_EQ(next(*witness, port).cookie + next(*witness, port).cookie, 9U);
   }
   while (host_->service().applications() > 1) std::this_thread::yield();
-  const auto end = base::MonotonicClock::now() + std::chrono::seconds(10);  // of a failing test
+  const auto end = base::MonotonicClock::now() + std::chrono::seconds(10);  // ends a failing test only
   while (descriptors() > had && base::MonotonicClock::now() < end) std::this_thread::yield();
   EXPECT_LE(descriptors(), had) << "whatever came from a killed one is closed";
 }
@@ -472,7 +474,7 @@ TEST_F(Host, WhoComesLateHasItsShareOfAnEnginesOperations) {
   ASSERT_TRUE(narrow.engine.set("operations_max", "64"));
   host_ = std::make_unique<HostForTests>(std::move(narrow));
   const auto greedy = attach(), late = attach(greedy->address().port);
-  // What is pending when its share is used up ends.
+  // Receives beyond the share end with `no_memory`.
   const auto taken_by = [&](HostCore& core, std::uint32_t number) {
     const auto port = core.open_port(number).value();
     for (std::uint64_t cookie = 0; cookie < 64; ++cookie) EXPECT_EQ(receive(core, port, memory_, cookie), Status::ok);

@@ -1,4 +1,4 @@
-// The host engine under an application that writes what it likes into all that it shares, and says what it likes.
+// The host engine with a malicious application, which writes anything into its shared memory and sends any call.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ namespace {
 constexpr auto kPatience = std::chrono::seconds(10);  // ends a failing test only
 constexpr std::uint64_t kBytes = Layout::head_bytes() + (1 << 20);
 
-/// Speaks to the host engine by itself.
+/// A malicious application that uses the host engine without our library.
 class Hostile {
  public:
   explicit Hostile(const std::string& file) : name_(shm::Name::of_file(file).value()) {}
@@ -41,7 +41,7 @@ class Hostile {
             .memory_bytes = bytes,
             .address = to_plain(base::SocketAddress::from_ip("127.0.0.1", 0).value())};
   }
-  /// With memory and a port, as a good one.
+  /// Attaches with valid memory and opens a port, as a well-behaved application does.
   void settle() {
     arena_ = shm::Arena::create(Layout::head_bytes(), kBytes).value();
     secret_ = attach(attach_call(kBytes), arena_.descriptor()).value().answer.application;
@@ -67,13 +67,13 @@ class Hostile {
     requests_->put();
     socket_.nudge();
   }
-  /// The host engine has closed our connection.
+  /// Returns whether the host engine has closed our connection.
   bool is_detached() {
     std::byte unread[8];
     const auto letter = socket_.receive(unread);
     return letter && letter->bytes == 0;
   }
-  /// Fails if that takes too long.
+  /// Fails the test after kPatience.
   void wait_until_detached() {
     for (const auto end = base::MonotonicClock::now() + kPatience; !is_detached(); std::this_thread::yield())
       if (base::MonotonicClock::now() > end) return ADD_FAILURE() << "still attached", void();
@@ -108,7 +108,7 @@ class HostileApplication : public ::testing::Test {
     good_port_ = good_->open_port(1).value();
     ASSERT_EQ(good_->reserve_events(good_port_, 2), Status::ok);
   }
-  /// Another application sends itself a message, and gets it.
+  /// Expects that another application can send itself a message.
   void expect_service() {
     std::uint64_t sent = ++sent_, got = 0;
     const iovec from{&sent, 8}, to{&got, 8};
@@ -142,7 +142,8 @@ TEST_F(HostileApplication, MayNotAttachWithMemoryThatItCanTakeAway) {
   ASSERT_EQ(::ftruncate(unsealed.get(), kBytes), 0);
   const auto arena = shm::Arena::create(4096, kBytes).value();
   refused(Hostile::attach_call(kBytes), unsealed.get(), Status::invalid);
-  // It could not be mapped once more, by the program that comes next, after F_SEAL_FUTURE_WRITE.
+  // Without F_SEAL_SEAL the application could add F_SEAL_FUTURE_WRITE. After a replacement, the next program could then
+  // not map the memory.
   ASSERT_EQ(::fcntl(unsealed.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
   refused(Hostile::attach_call(kBytes), unsealed.get(), Status::invalid);
   refused(Hostile::attach_call(kBytes), -1, Status::invalid);
@@ -167,7 +168,7 @@ TEST_F(HostileApplication, OpensNoPortInAnothersName) {
   const auto guess = make_call(hostile.connect(), Hostile::open_call(hostile.secret() + 1, 1));
   ASSERT_FALSE(guess.has_value());
   EXPECT_EQ(guess.error().status, Status::restarted);
-  // Another process, that has seen the secret.
+  // Another process knows the secret.
   EXPECT_EQ(base::exit_of_child([&] {
               const auto stolen = make_call(hostile.connect(), Hostile::open_call(hostile.secret(), 1));
               return stolen || stolen.error().status != Status::restarted ? 1 : 0;
@@ -178,7 +179,7 @@ TEST_F(HostileApplication, OpensNoPortInAnothersName) {
     ASSERT_FALSE(refused.has_value());
     EXPECT_EQ(refused.error().status, Status::in_use);
   }
-  // A queue that is none.
+  // The memory of this port's events contains no queue.
   const auto refused = make_call(hostile.connect(), Hostile::open_call(hostile.secret(), 1));
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().status, Status::invalid);
@@ -230,7 +231,7 @@ TEST_F(HostileApplication, IsDetachedIfItHasMoreOperationsThanItsQuota) {
   hostile.wait_until_detached();
 }
 
-// Each message of one that takes many is an event, and there is room for 64.
+// A receive for many messages yields one event for each. The queue has room for 64 events.
 TEST_F(HostileApplication, IsDetachedIfItHasNoRoomForItsEvents) {
   Hostile hostile(host_.file());
   hostile.settle();
@@ -270,8 +271,8 @@ TEST_F(HostileApplication, IsDetachedForACallThatNoLibraryMakes) {
   expect_service();
 }
 
-// Good calls with a few bytes changed, from strangers, from those who are attached and at their ports, some with
-// descriptors that nobody asked for.
+// Sends valid calls with a few bytes changed: on new connections, on the attachment's and on the port's. Some carry an
+// unexpected descriptor.
 TEST_F(HostileApplication, SaysAnythingAndHarmsNobody) {
   const int calls = tests::is_full_run() ? 1'000'000 : 3000;
   std::mt19937_64 random(20261124);
@@ -303,7 +304,7 @@ TEST_F(HostileApplication, SaysAnythingAndHarmsNobody) {
   while (host_.service().applications() > 1) std::this_thread::yield();
 }
 
-// Everything shared changes at any time, also beneath requests that are good.
+// Changes all shared memory at any time, even while the host engine serves valid requests.
 TEST_F(HostileApplication, WritesAnythingAnywhereAndHarmsNobody) {
   std::mt19937_64 random(20261123);
   for (int round = 0; round < 12; ++round) {
@@ -334,7 +335,7 @@ TEST_F(HostileApplication, WritesAnythingAnywhereAndHarmsNobody) {
   expect_service();
 }
 
-// Where a program is executed the kernel closes descriptors, and waits as long as that takes.
+// During exec() the kernel closes descriptors, and a close that another user has prepared can take long.
 TEST(HostileVisitor, WhoGivesWhatTakesLongToCloseHoldsUpNoReplacement) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs another user";
   char folder[] = "/tmp/fairlead-host-XXXXXX";

@@ -59,7 +59,7 @@ class HostilePairs {
     pairs_socket_ = connect();
     return make_call(pairs_socket_, call, files);
   }
-  /// Opens as a well-behaved application does. Throws the host engine's error if it refuses.
+  /// Opens queue pairs as a well-behaved application does. Throws if the host engine refuses.
   void settle() {
     (void)open(open_call(), {rings_.descriptor(), regions_.descriptor()}).value();
     segment_.emplace(std::span(rings_.head() + PairLayout::requests(), PairLayout::requests_bytes()));

@@ -1,5 +1,5 @@
-// The host engine under an application whose queue pairs ask for what there is not, and that writes what it likes into
-// all that it shares for them.
+// The host engine with a malicious application that has queue pairs. It sends invalid requests, and writes anything
+// into the memory that it shares for them.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ namespace {
 
 class HostileQueuePairs : public ::testing::Test {
  protected:
-  /// Another application gets what it asks for.
+  /// Expects that another application can open and connect a queue pair.
   void expect_service() {
     HostilePairs good(host_.file());
     good.settle();
@@ -97,7 +97,7 @@ TEST_F(HostileQueuePairs, AreDetachedForWhatNoLibraryPosts) {
       with({.kind = 255}, 0),
       with({.kind = kind(Post::post_send), .opcode = 10}, 0),
       with({.kind = kind(Post::post_send), .opcode = 255}, 0),
-      with({.kind = kind(Post::post_send), .opcode = 2, .pieces = 3}, 48),  // than its plan says
+      with({.kind = kind(Post::post_send), .opcode = 2, .pieces = 3}, 48),  // more than its capacity
       with({.kind = kind(Post::post_send), .opcode = 2, .pieces = 255}, 4080 / 2),
       with({.kind = kind(Post::post_send), .opcode = 2, .bytes = 1025}, 1025),
       with({.kind = kind(Post::post_send), .opcode = 2, .flags = 8, .bytes = 65}, 65),
@@ -167,7 +167,7 @@ TEST_F(HostileQueuePairs, AreRefusedWhatNoQueuePairCanHave) {
   window.type = 7;
   EXPECT_EQ(hostile.call(CallKind::add_window, window), Status::invalid);
 
-  // Of another application.
+  // A region of another application.
   HostilePairs other(host_.file());
   other.settle();
   PairCall its{.domain = 1};
@@ -274,7 +274,7 @@ TEST_F(HostileQueuePairs, HaveBoundsThatAreNamed) {
   expect_service();
 }
 
-// 64 regions of the whole memory sixteen times would be half of what a process can address.
+// 1,024 pieces, each as long as the whole memory of 64 GiB, would use half of a process's address space.
 TEST_F(HostileQueuePairs, HaveABoundOfAddressSpace) {
   HostilePairs hostile(host_.file(), kRegisteredBytesMax);
   hostile.settle();
@@ -301,7 +301,8 @@ TEST_F(HostileQueuePairs, HaveRoomForCompletionsOutOfTheirQuota) {
   EXPECT_EQ(hostile.call(CallKind::open_queue, queue), Status::ok);
 }
 
-// Else what is in flight would never end, and the peer that it is for would be given up in the end, by all.
+// If the queue pair could change again, its operations in flight would never end. The daemon would finally give up the
+// peer, which other applications also use.
 TEST_F(HostileQueuePairs, StayAsTheyAreUntilTheirResetIsOver) {
   constexpr std::uint32_t kEngine = 5, kPortFirst = 20480;
   const base::FileDescriptor silent(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
@@ -335,7 +336,7 @@ TEST_F(HostileQueuePairs, StayAsTheyAreUntilTheirResetIsOver) {
   EXPECT_EQ(hostile.call(CallKind::change_pair, change), Status::again) << hostile.answer.text.data();
 }
 
-/// Its turns, one at a time.
+/// Runs the turns of one application, one at a time.
 class TurnsOfPairs : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -403,14 +404,14 @@ class TurnsOfPairs : public ::testing::Test {
   std::uint64_t successes_ = 0;
 };
 
-// Calls and posts that are good by themselves, in any order, of objects that are there, are ending or have gone:
-// nothing else happens, also while it is not detached yet, and in the end nothing is left.
+// Sends valid calls and posts in any order, for objects that are open, closing or closed. They must harm nothing, even
+// before the application is detached, and TearDown() must be able to free everything.
 TEST_F(TurnsOfPairs, BringAnythingInAnyOrder) {
   std::mt19937_64 random(20261125);
   std::vector<PairAnswer> pairs, queues;
   std::vector<std::uint32_t> keys, windows;
   const auto below = [&](std::size_t bound) { return static_cast<std::uint32_t>(random() % bound); };
-  // The last few: most are still there.
+  // One of the last six, most of which are still open.
   const auto one_of = [&](const auto& all) {
     using Value = std::decay_t<decltype(all)>::value_type;
     return all.empty() ? Value{} : all[all.size() - 1 - below(std::min(all.size(), std::size_t{6}))];
@@ -495,7 +496,7 @@ TEST_F(TurnsOfPairs, BringAnythingInAnyOrder) {
   EXPECT_GT(successes_, 5u);
 }
 
-// Opening a queue pair with much room takes milliseconds.
+// Opening a queue pair with large queues takes milliseconds, so a call ends a turn.
 TEST_F(TurnsOfPairs, EndWithACall) {
   for (int i = 0; i < 3; ++i) call(CallKind::open_pair, HostilePairs::pair_call());
   for (std::uint64_t turn = 1; turn <= 3; ++turn) {
@@ -520,7 +521,7 @@ TEST_F(TurnsOfPairs, EndWithTheirBytes) {
   EXPECT_EQ(served(), 3u) << "the call, and two of 512 KiB";
 }
 
-// Everything shared changes at any time, also beneath requests that are good.
+// Changes all shared memory at any time, even while the host engine serves valid requests.
 TEST_F(HostileQueuePairs, WriteAnythingAnywhereAndHarmNobody) {
   std::mt19937_64 random(20261123);
   for (int round = 0; round < 8; ++round) {
@@ -530,7 +531,7 @@ TEST_F(HostileQueuePairs, WriteAnythingAnywhereAndHarmNobody) {
     pair.opcode = std::to_underlying(verbs::SendOpcode::send);
     for (int i = 0; i < 3; ++i) hostile.ask(pair);
     if (round % 2 == 0) {
-      // Records whose words are nearly good.
+      // Requests and calls that are almost valid.
       std::vector<std::byte> body(512);
       for (int i = 0; i < 2000 && !hostile.is_detached(); ++i) {
         PairRequest request = pair;

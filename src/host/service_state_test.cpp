@@ -38,7 +38,7 @@ std::string error_of(std::span<const std::byte> bytes) {
   return state ? "none" : state.error().message;
 }
 
-/// After a change that is no damage.
+/// Returns the error for an undamaged state with changed values.
 template <typename Change>
 std::string error_after(Change&& change) {
   ServiceState state = example();
