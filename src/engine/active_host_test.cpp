@@ -21,7 +21,7 @@ class ActiveHost : public EnginePair {
       active(*side).rule = {AccessRule::Kind::equal, kAccess};
     }
     std::iota(bytes_.begin(), bytes_.end(), std::uint8_t{1});
-    // The first one finds the way.
+    // The first message resolves the peer's address.
     ASSERT_EQ(send(near_, far_, request(8, 0)), Status::ok);
     pass();
     release(far_, arrival(far_));
@@ -43,7 +43,7 @@ class ActiveHost : public EnginePair {
     ASSERT_NE(arrival, nullptr);
     active(side).release(*arrival);
   }
-  /// The refusal that comes back for what was just sent.
+  /// Expects that the request just sent is refused with this status.
   void expect_returned(Status status) {
     for (int step = 0; step < 4; ++step) pass();
     if (far_.engine->ports().find(far_.port) != nullptr) {
@@ -101,13 +101,13 @@ TEST_F(ActiveHost, RequestsAndRepliesGoThroughSharedMemory) {
   EXPECT_EQ(far_.counter("shm.messages_sent"), answered + rounds);
 }
 
-// Nothing waits for the end of what was sent. So nobody looked how far the peer had read it; that it had read on was
-// news for ever, and the engine never slept.
+// Regression: no outcome was awaited, so the sender did not check how far the peer had read. The peer's progress then
+// counted as news for ever, and the engine never slept.
 TEST_F(ActiveHost, TheSenderSleepsWhenThePeerHasRead) {
   ASSERT_EQ(send(near_, far_, request(8, 0)), Status::ok);
   for (int step = 0; step < 3; ++step) pass();
   release(far_, arrival(far_));
-  ASSERT_TRUE(far_.engine->arm());  // it tells how far it has read
+  ASSERT_TRUE(far_.engine->arm());  // also reports how far it has read
   bool sleeps = false;
   for (int tried = 0; tried < 4 && !sleeps; ++tried) {
     pass(false);
@@ -116,7 +116,7 @@ TEST_F(ActiveHost, TheSenderSleepsWhenThePeerHasRead) {
   EXPECT_TRUE(sleeps);
 }
 
-// But a message that waits for room in the ring does not go on by itself.
+// A message that waits for room in the ring needs passes of its sender.
 TEST_F(ActiveHost, TheSenderStaysAwakeWhenTheReaderHasMadeRoom) {
   std::vector<std::byte> bytes(1 << 20, std::byte{1}), inbox(1 << 20);
   const iovec from{bytes.data(), bytes.size()}, to{inbox.data(), inbox.size()};
@@ -130,7 +130,7 @@ TEST_F(ActiveHost, TheSenderStaysAwakeWhenTheReaderHasMadeRoom) {
   unsigned times = 0;
   for (int step = 0; step < 1000 && !far_.engine->ports().find(far_.port)->has_news(); ++step) {
     far_.engine->progress(now_ += 25us);
-    far_.engine->arm();  // it tells how far it has read
+    far_.engine->arm();  // also reports how far it has read
     if (near_.engine->arm()) break;
     near_.engine->progress(now_);
     ++times;
@@ -147,7 +147,7 @@ TEST_F(ActiveHost, WhatIsRefusedIsAnsweredAsEver) {
   ASSERT_EQ(send(near_, far_, message), Status::ok);
   expect_returned(Status::not_permitted);
   message = request(8, 0);
-  message.is_placed = true;  // there is no segment
+  message.is_placed = true;  // but the target has no segment
   ASSERT_EQ(send(near_, far_, message), Status::ok);
   expect_returned(Status::invalid);
   message = request(8, 16);
@@ -174,7 +174,7 @@ TEST_F(ActiveHost, RefusesWhatMakesNoSense) {
 
 class ActiveHostBound : public ActiveHost, public ::testing::WithParamInterface<bool> {};
 
-// Taken all at the end, or each at once, when it is the last of the queue; released all at the end.
+// Takes all arrivals at the end, or each at once, when it is the last in the queue. Releases all at the end.
 TEST_P(ActiveHostBound, HoldsAndGoesOn) {
   const std::uint64_t most = near_.engine->options().get(Option::active_messages_max);
   std::vector<Arrival*> arrivals;
@@ -202,7 +202,7 @@ TEST_P(ActiveHostBound, HoldsAndGoesOn) {
 }
 INSTANTIATE_TEST_SUITE_P(Taken, ActiveHostBound, ::testing::Bool());
 
-// A reply that does not know the secret of the requester.
+// A reply without the requester's secret is refused.
 TEST_F(ActiveHost, TakesNoReplyThatWasNotAskedFor) {
   shm::Connection& to = near_.engine->connections()->peer(near_.engine->connections()->find(direct_place(2)));
   const std::uint64_t refused = far_.counter("engine.active.refused");

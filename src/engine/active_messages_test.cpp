@@ -1,5 +1,4 @@
-// Two engines on virtual time: active messages are pulled where they lie, in any order of completion; what may not come
-// in is answered, and bounds hold.
+// Active messages between two engines on virtual time: contents, refusals with their causes, secrets, limits, losses.
 
 #include <gtest/gtest.h>
 
@@ -67,7 +66,7 @@ class ActiveMessages : public ::testing::Test {
     network_.advance(now_);
   }
 
-  // A request from a to `to` with these bytes, of which `head` are the head. The bytes live until the end of the test.
+  // Sends a request from a to `to`. The first `message.head` bytes are the head. The bytes live until the test ends.
   Status request(const RemotePort& to, std::vector<std::byte> bytes, ActiveMessage message = {}) {
     sent_.push_back(std::make_unique<Sent>());
     sent_.back()->bytes = std::move(bytes);
@@ -91,7 +90,7 @@ class ActiveMessages : public ::testing::Test {
   base::Instant now_{1s};
   std::array<ActiveSide, 2> sides_;
   std::vector<std::unique_ptr<Sent>> sent_;
-  Conversation conversation_;  // that took the last request
+  Conversation conversation_;  // of the last request
 };
 
 std::vector<std::byte> bytes_of(std::size_t size, unsigned salt = 1) {
@@ -156,7 +155,7 @@ TEST_F(ActiveMessages, PlacedDataGoesIntoTheSegmentOnly) {
   }
 }
 
-// From one chunk to the next: nothing is written to what was the segment, nor where the data would lie in the new one.
+// The segment changes between two chunks. No further byte is written to the old segment or to the new one.
 TEST_F(ActiveMessages, ASegmentThatIsTakenAwayIsWrittenToNoMore) {
   std::vector<std::byte> memory(400'000), other(400'000);
   for (const Segment& next : {Segment{}, Segment{memory.data(), 100'000}, Segment{other.data(), other.size()}}) {
@@ -224,7 +223,7 @@ TEST_F(ActiveMessages, RequestsBeyondTheBoundsAreReturnedAgainAndMemoryGoesRound
     }
   }
   EXPECT_EQ(taken + returned, 160);
-  // 1 MiB in buffers of 64 KiB; the two that stay in the queues as firewalls keep theirs.
+  // 1 MiB in buffers of 64 KiB. The firewall elements of the two queues keep their buffers.
   EXPECT_GE(taken, 4 * 14);
   EXPECT_LE(taken, 4 * 16);
 }
@@ -232,7 +231,7 @@ TEST_F(ActiveMessages, RequestsBeyondTheBoundsAreReturnedAgainAndMemoryGoesRound
 TEST_F(ActiveMessages, ALongOneHoldsUpNoShortOne) {
   ASSERT_EQ(request(b().remote(), bytes_of(5'000'000), {.name = 1}), Status::ok);
   ASSERT_EQ(request(b().remote(), bytes_of(8), {.name = 2}), Status::ok);
-  // Sent in this order; the memory of the first is bounded, so it is returned, or it comes later than the second.
+  // The first one exceeds the memory limit, so it is returned, or it arrives after the second.
   run(50ms);
   Arrival* first = b().active().next();
   ASSERT_NE(first, nullptr);
@@ -258,7 +257,7 @@ TEST_F(ActiveMessages, OnlyThoseWhoGotARequestCanReply) {
   EXPECT_EQ(answer->name, 7u);
 }
 
-// A returned or rejected message of somebody who was never asked: he cannot know the secret.
+// A peer that got no request cannot know the secret, so its `returned` and `rejected` messages are dropped.
 TEST_F(ActiveMessages, ARefusalNeedsTheSecretOfWhatItRefuses) {
   std::vector<std::byte> memory(1000);
   b().active().segment = {memory.data(), memory.size()};
@@ -276,7 +275,7 @@ TEST_F(ActiveMessages, ARefusalNeedsTheSecretOfWhatItRefuses) {
   EXPECT_EQ(memory, before);
 }
 
-// Whoever was asked, or replied to, knows the secret; his refusal brings no bytes all the same.
+// A peer that knows the secret may refuse, but its refusal must carry no bytes.
 TEST_F(ActiveMessages, ARefusalCarriesNothing) {
   std::vector<std::byte> memory(1000);
   b().active().segment = {memory.data(), memory.size()};
@@ -299,7 +298,7 @@ TEST_F(ActiveMessages, ARefusalCarriesNothing) {
   EXPECT_EQ(memory, before);
 }
 
-// Whoever was asked once knows the secret of the port; that gives no right to anything but the answer, once.
+// A peer that got a request knows the secret of the port. It may only answer that request, and only once.
 TEST_F(ActiveMessages, AnAnswerIsLetInOnceFromWhomWasAskedAndOnlyIfSomethingWas) {
   std::vector<std::byte> memory(200'000);
   a().active().segment = {memory.data(), memory.size()};
@@ -333,9 +332,9 @@ TEST_F(ActiveMessages, AnAnswerIsLetInOnceFromWhomWasAskedAndOnlyIfSomethingWas)
   const std::uint64_t name = asked->name;
   for (const std::uint64_t length : {500ULL, 100'000ULL}) {
     for (const ActiveKind kind : {ActiveKind::reply, ActiveKind::returned}) {
-      answer(kind, name + 1, length, b().port);           // nothing was asked by this name
-      answer(kind, name ^ 1ULL << 32, length, b().port);  // nor in this life of it
-      answer(kind, name, length, *other);                 // somebody else was asked
+      answer(kind, name + 1, length, b().port);           // no request has this name
+      answer(kind, name ^ 1ULL << 32, length, b().port);  // nor this generation of it
+      answer(kind, name, length, *other);                 // another port got the request
     }
   }
   EXPECT_EQ(a().active().next(), nullptr);
@@ -351,7 +350,7 @@ TEST_F(ActiveMessages, AnAnswerIsLetInOnceFromWhomWasAskedAndOnlyIfSomethingWas)
   EXPECT_EQ(memory, before);
 }
 
-// The face has lost patience: also of an answer that has begun to come nothing more is written.
+// The AM layer has stopped waiting. Nothing more is written, even of an answer that has arrived in part.
 TEST_F(ActiveMessages, NothingIsWrittenByTheAnswerToARequestThatIsForgotten) {
   std::vector<std::byte> memory(900'000);
   a().active().segment = {memory.data(), memory.size()};
@@ -405,7 +404,7 @@ TEST_F(ActiveMessages, WhoeverGuessesIsPutOut) {
     }
     run(10ms);
   };
-  guess(4000);  // as many answers may go astray when an endpoint is closed
+  guess(4000);  // so many honest answers may go to an endpoint that has just closed
   EXPECT_EQ(counter("engine.wrong_secrets.answers"), 4000u);
   EXPECT_EQ(counter("engine.expelled.guesses"), 0u);
   guess(200);
@@ -423,7 +422,7 @@ TEST_F(ActiveMessages, AReplyThatIsRejectedIsToldToItsSender) {
   run(50ms);
   Arrival* arrival = b().active().next();
   ASSERT_NE(arrival, nullptr);
-  // There is no segment at the requester.
+  // The requester has no segment.
   const ActiveMessage reply{.to = arrival->source,
                             .kind = ActiveKind::reply,
                             .is_placed = true,
@@ -435,7 +434,7 @@ TEST_F(ActiveMessages, AReplyThatIsRejectedIsToldToItsSender) {
   Arrival* answer = a().active().next();
   ASSERT_NE(answer, nullptr);
   EXPECT_EQ(answer->status, Status::invalid);
-  // What the face does then (EndpointState::refuse).
+  // What the AM layer then sends (EndpointState::refuse).
   const ActiveMessage rejection{.to = answer->source,
                                 .kind = ActiveKind::rejected,
                                 .status = Status::invalid,
@@ -484,7 +483,7 @@ TEST_F(ActiveMessages, ALostPeerIsToldOnceAndItsHalfMessagesEnd) {
   EXPECT_FALSE(b().engine->active().losses().next(seen, loss) && loss.engine != active_host(0));
 }
 
-// What a successor was sent is not lost with its predecessor, at the same address.
+// A peer restarts at the same address. The loss of the old peer does not include what the new one was sent.
 TEST_F(ActiveMessages, ALossNamesTheConversationThatEnded) {
   ASSERT_EQ(request(a().remote(), bytes_of(8)), Status::ok);
   const Conversation here = conversation_;
@@ -497,7 +496,7 @@ TEST_F(ActiveMessages, ALossNamesTheConversationThatEnded) {
   ASSERT_TRUE(path);
   sides_[1].engine = std::make_unique<Engine>(std::move(*path), active_host(1), options_, 555, 556);
   ASSERT_EQ(request(to, bytes_of(8)), Status::ok);
-  const Conversation second = conversation_;  // that the first one is over is not known yet
+  const Conversation second = conversation_;  // a does not know yet that the first one has ended
   run(20s);
   std::uint64_t seen = 0;
   PeerLoss loss;
@@ -508,12 +507,12 @@ TEST_F(ActiveMessages, ALossNamesTheConversationThatEnded) {
   EXPECT_FALSE(loss.ends(here));
   ASSERT_EQ(request(to, bytes_of(8)), Status::ok);
   EXPECT_FALSE(loss.ends(conversation_));
-  EXPECT_FALSE(loss.ends({first.way + 1, 0}));  // another way to it
+  EXPECT_FALSE(loss.ends({first.way + 1, 0}));  // reached by another transport or session
   run(1s);
   EXPECT_FALSE(a().engine->active().losses().next(seen, loss));
 }
 
-// Neither what it had not handed out, nor what was half-way into it, nor what comes afterwards.
+// Requests that were queued, that had arrived in part, or that arrive later: all are returned.
 TEST_F(ActiveMessages, AClosedPortReturnsWhatItHasNotTaken) {
   ASSERT_EQ(request(b().remote(), bytes_of(8), {.name = 1}), Status::ok);
   run(50ms);

@@ -1,5 +1,5 @@
-// What is cancelled while the peer stands still ends at once, and its memory is the caller's: the peer, when it goes
-// on, gets it whole or not at all.
+// Operations that are cancelled while the peer does not run end at once, and the caller owns their memory again. Later
+// the peer receives each message completely or not at all.
 
 #include <deque>
 #include <vector>
@@ -45,7 +45,7 @@ class CancelOf : public EnginePair {
               Status::ok);
     return operation;
   }
-  /// All that has come whole is right; how much.
+  /// Checks the contents of complete messages, and returns their number.
   std::size_t take_arrivals() {
     std::size_t count = 0;
     while (const auto event = far_.event()) {
@@ -55,13 +55,13 @@ class CancelOf : public EnginePair {
       }
       ++count;
       const auto& room = rooms_[event->cookie];
-      const auto cookie = static_cast<std::uint64_t>(event->length);  // each has a length of its own
+      const auto cookie = static_cast<std::uint64_t>(event->length);  // each message has a different length
       for (std::size_t i = 0; i < event->length; ++i)
         if (room[i] != pattern_at(cookie, i)) return ADD_FAILURE() << "byte " << i << " of " << cookie, count;
     }
     return count;
   }
-  /// Sends many, cancels them while far does nothing, and writes over them; then far goes on.
+  /// Sends many messages, cancels them while far does not run, and overwrites them. Then far runs again.
   std::size_t cancel_all(std::size_t bytes, bool is_shared, int passes) {
     std::vector<std::pair<std::span<std::byte>, OperationHandle>> sent;
     post(kCancelledAtOnce + 1);
@@ -71,7 +71,7 @@ class CancelOf : public EnginePair {
     }
     for (int i = 0; i < passes; ++i) pass(i == passes / 2);
     std::size_t ended = 0;
-    while (near_.event()) ++ended;  // before
+    while (near_.event()) ++ended;  // before the cancellation
     for (const auto& [memory, operation] : sent) {
       near_.engine->cancel(near_.port, operation, now_);
       for (std::byte& byte : memory) byte = std::byte{0xdb};
@@ -183,7 +183,7 @@ TEST_F(EngineCancel, TheGetThatIsBeingAnswered) {
   for (int i = 0; i < 100; ++i) pass();
   EXPECT_TRUE(std::ranges::all_of(room, [](std::byte byte) { return byte == std::byte{0xdb}; })) << "nobody writes";
 
-  begin();  // now whoever is asked takes his memory back, and the asker stands still
+  begin();  // now the owner cancels, while the initiator does not run
   ASSERT_TRUE(far_.engine->cancel(far_.port, exposure, now_));
   for (int i = 0; i < 100; ++i) {
     now_ += 25us;

@@ -1,4 +1,4 @@
-// The catalogue of counters, the statistics and docs/counters.md name the same.
+// The catalogue of counters, the statistics and docs/counters.md contain the same counters.
 
 #include "engine/counter_catalog.hpp"
 

@@ -1,4 +1,4 @@
-// The checks of the simulator see what contradicts itself.
+// Engine::check() detects a violated invariant.
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Two engines whose paths harm what they send: everything still arrives, once and intact, and the engine comes back in
-// time for what its path holds.
+// Two engines whose paths inject faults: every message still arrives, once and intact. next_deadline() includes the
+// datagrams that the path delays.
 
 #include <gtest/gtest.h>
 
@@ -94,7 +94,7 @@ TEST_P(EngineFaults, EveryMessageArrivesOnceAndIntact) {
   ASSERT_EQ(sent, kMessages);
   ASSERT_EQ(arrived.size(), kMessages);
 
-  // Messages are not ordered: each is one of those sent, and none is there twice.
+  // Messages are not ordered. Each one that arrived was sent, and none arrived twice.
   const auto text_at = [](const std::vector<std::byte>& bytes, std::uint64_t offset) {
     return std::string(reinterpret_cast<const char*>(bytes.data()) + offset, kSize);
   };

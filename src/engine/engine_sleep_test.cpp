@@ -1,4 +1,4 @@
-// What keeps an engine awake that has sent to a peer of its host.
+// When an engine may sleep that has exchanged messages with a peer of its host.
 
 #include <array>
 #include <vector>
@@ -12,7 +12,7 @@ using EngineSleep = EnginePair;
 
 constexpr base::Duration kGiveUpAfter = 5s;  // the default
 
-// The peer reads between the last pass and the sleep: its progress is the end of the message, which somebody awaits.
+// The peer reads the message between the last pass and arm(). Its progress completes the message, so arm() fails.
 TEST_F(EngineSleep, TheEndOfAMessageIsNews) {
   std::array<std::byte, 64> bytes{}, room{};
   const iovec from{bytes.data(), bytes.size()}, to{room.data(), room.size()};
@@ -23,15 +23,15 @@ TEST_F(EngineSleep, TheEndOfAMessageIsNews) {
       near_.engine->messages().send(
           near_.port, {.to = {far_.engine->address(), kPort}, .part = {{&from, 1}, bytes.size()}}, operation, now_),
       Status::ok);
-  pass();                           // near finds nothing, then far takes it ...
-  ASSERT_TRUE(far_.engine->arm());  // ... and tells so before it sleeps
+  pass();                           // near finds nothing; then far takes the message ...
+  ASSERT_TRUE(far_.engine->arm());  // ... and reports its progress before it sleeps
   ASSERT_FALSE(near_.event().has_value());
   EXPECT_FALSE(near_.engine->arm());
   near_.engine->progress(now_);
   EXPECT_TRUE(near_.event().has_value());
 }
 
-// A buffer that was cancelled while a message comes into it is looked at again soon, but only if it is open.
+// A buffer that is cancelled while a message arrives in it sets a timer. The timer goes when the buffer has ended.
 TEST_F(EngineSleep, WhatWasCancelledAndHasEndedWakesNobody) {
   std::vector<std::byte> bytes(200'000), room(200'000);
   const iovec from{bytes.data(), bytes.size()}, to{room.data(), room.size()};
@@ -47,7 +47,7 @@ TEST_F(EngineSleep, WhatWasCancelledAndHasEndedWakesNobody) {
   EXPECT_LT(near_.engine->next_deadline(), now_ + kGiveUpAfter / 8);
   ASSERT_TRUE(next(near_).has_value());
   ASSERT_TRUE(next(far_).has_value());
-  now_ += 1s;  // the transport has looked once more whether the peer goes on
+  now_ += 1s;  // enough for the transport's next check of the peer's progress
   pass();
   EXPECT_GT(near_.engine->next_deadline(), now_ + 2 * kGiveUpAfter);
 }

@@ -1,4 +1,4 @@
-// Two engines on virtual time over the simulated network: what each operation promises, and what is refused.
+// Two engines on virtual time over the simulated network: the guarantees of each operation, and refusals.
 
 #include "engine/engine.hpp"
 
@@ -21,7 +21,7 @@ base::SocketAddress host(std::uint8_t number) {
   return *base::SocketAddress::from_ip("10.0.0." + std::to_string(number), 20480);
 }
 
-// An engine with one open port, and all the events that it got.
+// An engine with one open port. events() takes the port's events.
 struct Side {
   std::unique_ptr<Engine> engine;
   PortHandle port;
@@ -55,7 +55,7 @@ class TwoEngines : public ::testing::Test {
     ASSERT_EQ(side.engine->ports().find(side.port)->events->reserve(1000), Status::ok);
   }
 
-  // Lets time pass until nothing is due within `span`, or the span is over.
+  // Runs engines and network until virtual time has advanced by `span`.
   void run(base::Duration span) {
     const base::Instant end = now_ + span;
     for (int steps = 0; steps < 1'000'000; ++steps) {
@@ -197,7 +197,7 @@ TEST_F(TwoEngines, ACancelEndsInTimeThoughASlowMessageGoesOn) {
   a().engine->messages().send(a().port, {.to = b().remote(), .part = {{&from, 1}, sent.size(), 8}}, name, now_);
   for (int i = 0; i < 100 && b().engine->use().placements == 0; ++i) run(5us);
   ASSERT_EQ(b().engine->use().placements, 1U);
-  const auto slow = std::move(a().engine);  // from here on it does a little every second
+  const auto slow = std::move(a().engine);  // from now on it makes one pass per second
   const auto go_on = [&](int seconds) {
     for (int i = 0; i < seconds * 10; ++i) {
       if (i % 10 == 0) slow->progress(now_);
@@ -212,7 +212,7 @@ TEST_F(TwoEngines, ACancelEndsInTimeThoughASlowMessageGoesOn) {
   EXPECT_EQ(events[0].status, Status::canceled);
   EXPECT_TRUE(events[0].is_final);
   EXPECT_EQ(b().engine->ports().find(b().port)->operations, 0U);
-  std::ranges::fill(received, std::byte{0});  // it is ours again
+  std::ranges::fill(received, std::byte{0});  // the memory belongs to the caller again
   go_on(6);
   EXPECT_TRUE(std::ranges::all_of(received, [](std::byte byte) { return byte == std::byte{0}; }));
   run(10s);
@@ -374,7 +374,7 @@ TEST_F(TwoEngines, APeerThatIsNotThereEndsEachSendWithItsCause) {
   auto sent = pattern(10, 1);
   const iovec from = piece(sent);
   OperationHandle name;
-  const RemotePort nobody{host(9), 1};  // the network says that no such host exists
+  const RemotePort nobody{host(9), 1};  // the network reports that no such host exists
   ASSERT_EQ(a().engine->messages().send(a().port, {.to = nobody, .part = {{&from, 1}, 10, 8}}, name, now_), Status::ok);
   run(30s);
   const auto events = a().events();
@@ -409,7 +409,7 @@ TEST_F(TwoEngines, ShortMessagesOfAPortThatIsClosedEndAtOnce) {
     ASSERT_EQ(a().engine->messages().send(a().port, {.to = b().remote(), .part = {{&from, 1}, 10, i}}, name, now_),
               Status::ok);
     if (i == 0) run(100ms);
-    if (i == 20) a().engine->progress(now_);  // the others wait
+    if (i == 20) a().engine->progress(now_);  // later messages wait for the next pass
   }
   EXPECT_EQ(a().events().size(), 1u);
   EXPECT_TRUE(a().engine->cancel(a().port, name, now_));

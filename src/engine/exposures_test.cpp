@@ -1,4 +1,4 @@
-// Who may take an exposure, and how often. What peers of this host do by themselves: remote_exposures_test.cpp.
+// The checks of a request for an exposure: key, kind, length, and only once. Direct access: remote_exposures_test.cpp.
 
 #include "engine/exposures.hpp"
 

@@ -1,5 +1,5 @@
-// What an engine hands over to the next program in its process: it is taken as it was, or refused if it contradicts
-// itself or the settings.
+// The state that an engine hands over to the next program in its process. It is restored exactly, or refused if it
+// contradicts itself or the options.
 
 #include "engine/handover.hpp"
 
@@ -27,7 +27,7 @@ std::vector<std::byte> bytes_of(EngineState state) {
   return writer.bytes();
 }
 
-/// Near has sent a part of a long message to far, which is saved in the middle of it.
+/// Far has received a part of a long message from near when its state is saved.
 class HandoverTest : public testing::Test {
  protected:
   struct Side {
@@ -67,7 +67,7 @@ class HandoverTest : public testing::Test {
     Handover handover(far_.engine);
     auto saved = handover.save();
     for (int step = 0; step < 10'000 && !saved; ++step) {
-      now_ += 10us;  // near stands still, or all of it would come
+      now_ += 10us;  // near makes no pass, otherwise the whole message would arrive
       network_.advance(now_);
       far_.engine.progress(now_);
       saved = handover.save();
@@ -75,7 +75,7 @@ class HandoverTest : public testing::Test {
     EXPECT_TRUE(saved) << saved.error().message;
     return *saved;
   }
-  /// In a network of its own.
+  /// Restores the state in an engine of another network. Returns the error text, or "none".
   std::string error_of(const EngineState& state, const EngineOptions& options = {}) {
     path::SimNetwork network(2);
     Engine engine(*network.attach(far_.address), far_.address, options, state.epoch, state.seed);

@@ -1,5 +1,4 @@
-// Messages that are handed over in place: who reads what where, who gets what back when, and what lies and deaths lead
-// to.
+// Messages by reference: reading in place, return to the sender, and sender or reader that lie or end.
 
 #include <gtest/gtest.h>
 
@@ -106,7 +105,7 @@ TEST_F(EngineLoan, OutlivesWhoLentIt) {
   lend(near_, 2, there);
   const auto event = next(far_);
   ASSERT_TRUE(event);
-  lend(near_, 2, there);  // this one is only in the ring when its sender ends
+  lend(near_, 2, there);  // its record is still in the ring when the sender ends
   near_.engine.reset();
   std::optional<Completion> late;
   for (int step = 0; step < 100 && !late; ++step, now_ += 25us) {
@@ -119,7 +118,7 @@ TEST_F(EngineLoan, OutlivesWhoLentIt) {
   EXPECT_TRUE(are_equal(far_.engine->messages().loan(event->offset).bytes, copy));
   EXPECT_TRUE(are_equal(far_.engine->messages().loan(late->offset).bytes, copy));
   far_.engine->messages().give_back(far_.port, event->offset, now_);
-  far_.engine->cancel_all(far_.port, now_);  // gives back the other
+  far_.engine->cancel_all(far_.port, now_);  // returns the other loan
   EXPECT_EQ(far_.event()->status, Status::canceled);
   EXPECT_EQ(far_.engine->use().loans, 0u);
 }
@@ -150,7 +149,7 @@ TEST_F(EngineLoan, ComesBackWhenItsReaderIsGoneOrItIsCancelled) {
   EXPECT_EQ(near_.engine->use().operations, 0u);
 }
 
-// A peer that was let in and says what it likes.
+// A connected peer writes arbitrary records.
 TEST_F(EngineLoan, LiesAreRefusedAndCounted) {
   std::mt19937_64 random(8);
   std::vector<std::byte> buffer(1 << 20);
@@ -173,7 +172,7 @@ TEST_F(EngineLoan, LiesAreRefusedAndCounted) {
                                   .offset = choices[random() % choices.size()],
                                   .a = choices[random() % choices.size()]};
     write_record(to, envelope);
-    // It reads what it is answered.
+    // The peer reads the answers.
     while (to.reader.has_record()) {
       const auto record = to.reader.record();
       EXPECT_TRUE(to.writer.learn(record->passed));
@@ -194,7 +193,7 @@ TEST_F(EngineLoan, LiesAreRefusedAndCounted) {
   EXPECT_EQ(to.state, shm::Connection::State::open);
 }
 
-// A peer that cannot reach our memory says so.
+// A peer reports that it cannot access the sender's memory. The sender then sends a copy.
 TEST_F(EngineLoan, IsSentIfThePeerCannotReachIt) {
   const auto there = filled(far_.shared(500), 9);
   auto blind = shm::Connections::open(direct_place(3), 103, direct_options()).value();

@@ -1,4 +1,4 @@
-// Peers give way to others (docs/link.md, "Places"), and what the engine keeps of them goes along: on virtual time.
+// Peers give way to others (docs/link.md, "Places"), and the engine drops its state about them, too. On virtual time.
 
 #include <gtest/gtest.h>
 
@@ -62,7 +62,7 @@ class ManyEngines : public ::testing::Test {
     return all;
   }
 
-  /// A message, received and acknowledged.
+  /// Sends a message. Returns whether it was received and acknowledged.
   bool can_send(std::size_t from, std::size_t to) {
     Side &sender = sides_[from], &receiver = sides_[to];
     OperationHandle name;
@@ -105,7 +105,7 @@ TEST_F(ManyEngines, ThePeerAskedForLastMayBeForgottenToo) {
   start(40, 16);
   ASSERT_TRUE(can_send(0, 1));
   run(6s);
-  for (std::size_t i = 2; i < 40; ++i) {  // others come, while 0 asks for nobody
+  for (std::size_t i = 2; i < 40; ++i) {  // others send to engine 0, which sends nothing
     ASSERT_TRUE(can_send(i, 0)) << i;
     run(500ms);
   }

@@ -1,4 +1,4 @@
-// Which buffer a message gets, where in it, and when its event comes.
+// The buffer and offset that a message gets, and the order of events.
 
 #include "engine/receives.hpp"
 

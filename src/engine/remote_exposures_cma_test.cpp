@@ -1,6 +1,6 @@
-// Puts and gets that the initiator carries out by itself in memory outside what the other engine shows: what is
-// believed of it, what holds up its end, and what is done if it cannot be reached. Both engines are of this process,
-// which reads and writes its own memory by its number.
+// Puts and gets that the initiator carries out itself by cross-memory attach, in memory outside the owner's arena:
+// false records in the table, readers that delay the end, and the fallback to the ring. Both engines are in this
+// process, which accesses its own memory by its process id.
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -22,7 +22,7 @@ class EngineCma : public EnginePair {
     for (std::size_t i = 0; i < source_.size(); ++i) source_[i] = static_cast<std::byte>(i * 7 >> 3);
   }
 
-  /// Far exposes this much of its memory; the key.
+  /// Exposes `size` bytes of far's memory, and returns the key.
   std::uint64_t expose(std::size_t size, bool is_writable) {
     pieces_.push_back({there_.data(), size});
     std::uint64_t key = 0;
@@ -113,7 +113,7 @@ TEST_F(EngineCma, WhatIsNotRightIsAskedOfTheTargetWhoSaysWhy) {
   EXPECT_EQ(near_.counter("engine.direct.puts_by_calls"), 1u);
 }
 
-// Every peer can write to the table: it leads nobody to memory that its owner has not exposed.
+// Every peer can write to the shared table. Its contents lead no initiator to memory that the owner has not exposed.
 TEST_F(EngineCma, LiesInTheSharedTableLeadNowhere) {
   std::mt19937_64 random(5);
   std::vector<std::byte> bystander(4096, std::byte{0x11});
@@ -147,7 +147,8 @@ TEST_F(EngineCma, LiesInTheSharedTableLeadNowhere) {
   EXPECT_TRUE(std::ranges::all_of(bystander, [](std::byte byte) { return byte == std::byte{0x11}; }));
 }
 
-// Between a look at the owner's records and the last byte. What others do to the table meanwhile does not matter.
+// An initiator uses the exposure from the look-up of the owner's record to the last byte. Meanwhile the exposure does
+// not end, whatever others write to the table.
 TEST_F(EngineCma, WhatSomebodyHoldsIsNotEndedUntilHeLetsGoOrIsGone) {
   for (const std::uint64_t name : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{2}, ~std::uint64_t{0}}) {
     const std::uint64_t key = expose(4096, true);
@@ -174,7 +175,7 @@ TEST_F(EngineCma, WhatSomebodyHoldsIsNotEndedUntilHeLetsGoOrIsGone) {
   EXPECT_EQ(far_.event()->status, Status::canceled);
 }
 
-// Whoever comes second looks, too, and may do so when the first has said that it is done.
+// A second peer has begun its look-up when the first one reports that it is done.
 TEST_F(EngineCma, WhatIsDoneEndsWellWhenTheLastHasLetGo) {
   const std::uint64_t key = expose(4096, true);
   auto second = shm::Connections::open(direct_place(3), 103, direct_options(true)).value();
@@ -196,7 +197,7 @@ TEST_F(EngineCma, WhatIsDoneEndsWellWhenTheLastHasLetGo) {
   EXPECT_EQ(end->length, 4096u);
 }
 
-// It tells before it leaves, and the owner may look in between.
+// An initiator reports before it leaves. The owner may check in between, and does not wait for it.
 TEST_F(EngineCma, WhoeverHasToldIsNotWaitedFor) {
   const std::uint64_t key = expose(4096, true);
   shm::Connection& to = far_of_near();
@@ -213,7 +214,7 @@ TEST_F(EngineCma, WhoeverHasToldIsNotWaitedFor) {
   to.leave();
 }
 
-// Nobody has cancelled anything, and its event comes when the last has let go.
+// The peer that claimed the exposure is gone, and another one still uses it. The event follows when that one leaves.
 TEST_F(EngineCma, WhatAPeerThatIsGoneHadClaimedEndsWhenNobodyElseIsAtIt) {
   const std::uint64_t key = expose(4096, true);
   auto second = shm::Connections::open(direct_place(3), 103, direct_options(true)).value();
@@ -244,7 +245,7 @@ TEST_F(EngineCma, WhatSomebodyHoldsForLongEndsByForce) {
   EXPECT_EQ(owned(key).key.load(), 0u);
 }
 
-// It is done, and somebody else is at it: nobody has cancelled anything, and its event comes all the same.
+// The transfer is done, but another peer stays at the exposure. The event follows after the give-up time.
 TEST_F(EngineCma, WhatIsDoneIsToldThoughSomebodyStays) {
   const std::uint64_t key = expose(4096, true);
   auto second = shm::Connections::open(direct_place(3), 103, direct_options(true)).value();
@@ -278,7 +279,7 @@ TEST_F(EngineCma, WhatFailsHalfWayIsAskedFor) {
       static_cast<std::byte*>(::mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   ::munmap(half + kPage, kPage);
   const std::uint64_t key = expose(2 * kPage, true);
-  owned(key).address = reinterpret_cast<std::uintptr_t>(half);  // so that a part of it is not there
+  owned(key).address = reinterpret_cast<std::uintptr_t>(half);  // its second page is not mapped
   expect_put_through_the_ring(key, 2 * kPage);
   EXPECT_EQ(near_.counter("engine.direct.calls_failed"), 1u);
   EXPECT_EQ(near_.counter("engine.direct.puts_by_calls"), 0u);

@@ -1,6 +1,5 @@
-// Puts and gets that the initiator carries out by itself in the memory that the other engine shows: what each end is
-// told, who may use an exposure, and what lies and deaths lead to. Two engines on virtual time, with real shared memory
-// between them.
+// Puts and gets that the initiator carries out itself in the owner's arena: the events of both ends, permissions, and
+// peers that lie or end. Two engines on virtual time, with real shared memory between them.
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -48,7 +47,7 @@ class EngineDirect : public EnginePair {
   Status put(const Exposed& exposed, std::span<std::byte> memory) {
     return transfer(near_, OperationKind::put, exposed, memory);
   }
-  /// Another engine of this host, of which there is no more than its connection.
+  /// Another engine of this host, represented by its connection only.
   std::unique_ptr<shm::Connections> guest() {
     auto connections = shm::Connections::open(direct_place(3), 103, direct_options()).value();
     EXPECT_TRUE(connections->ask(direct_place(2), {}));
@@ -133,7 +132,7 @@ TEST_F(EngineDirect, WhoeverIsAtItHoldsUpTheEndUntilItHasDoneItOrIsGone) {
   shm::Connection& to = second->peer(second->find(direct_place(2)));
   const Exposed busy(far_, there, true), other(far_, there, true);
   to.enter(shm::Use::of_exposure(busy.key));
-  ASSERT_TRUE(shown(busy).claim(busy.key, to.doorbell_bit + 1));  // in the middle of its copy
+  ASSERT_TRUE(shown(busy).claim(busy.key, to.doorbell_bit + 1));  // it is copying
   EXPECT_TRUE(far_.engine->cancel(far_.port, busy.operation, now_));
   EXPECT_EQ(put(busy, mine), Status::ok);
   EXPECT_EQ(next(near_)->status, Status::stale) << "another has it";
@@ -160,7 +159,7 @@ TEST_F(EngineDirect, WhatWasDoneBeforeItsInitiatorLeftEndsWellThoughCancelled) {
     for (int step = 0; step < 10; ++step) pass();
     EXPECT_FALSE(far_.event()) << "it is inside";
     EXPECT_EQ(shown(*one).holder.load(), 0u);
-    // More than a pass reads; the last one counts.
+    // More records than one pass reads. Only the last one is valid.
     for (std::uint64_t key = 1; key <= 100; ++key)
       publish_record(to, {.operation = wire::Operation::carried_out,
                           .source_port = 9,
@@ -174,7 +173,7 @@ TEST_F(EngineDirect, WhatWasDoneBeforeItsInitiatorLeftEndsWellThoughCancelled) {
   }
 }
 
-// The table is everybody's: only the page of the two tells that somebody is at it.
+// All peers can write to the table. Only the page shared with one peer proves that this peer uses an exposure.
 TEST_F(EngineDirect, WhoeverTheTableOnlyNamesHoldsUpNothing) {
   const auto there = far_.shared(4096);
   for (const std::uint64_t name : {std::uint64_t{1}, std::uint64_t{2}, std::uint64_t{5000}, ~std::uint64_t{0}}) {
@@ -235,7 +234,7 @@ TEST_F(EngineDirect, LiesInTheTablesHurtNobodyButTheLiar) {
   }
 }
 
-// Whoever was let in and says what cannot be: it knows no key, or what it says does not fit.
+// A connected peer reports transfers without a valid key, or with impossible values.
 TEST_F(EngineDirect, WhoSaysThatItHasDoneWhatItCannotIsNotBelieved) {
   std::mt19937_64 random(6);
   const auto there = far_.shared(4096);
@@ -267,7 +266,7 @@ TEST_F(EngineDirect, WhoSaysThatItHasDoneWhatItCannotIsNotBelieved) {
   EXPECT_EQ(far_.counter("engine.refused.stale"), 902u) << "once";
 }
 
-// All peers of the owner can write over the word by which one of them has claimed it.
+// Any peer of the owner can overwrite the word by which another one claimed the exposure.
 TEST_F(EngineDirect, WhatAnybodyWritesInTheTableTakesNothingFromWhoeverHasDoneIt) {
   const auto there = far_.shared(4096);
   std::vector<std::byte> mine(4096, std::byte{7});
@@ -283,7 +282,7 @@ TEST_F(EngineDirect, WhatAnybodyWritesInTheTableTakesNothingFromWhoeverHasDoneIt
   }
 }
 
-// The table says that it had claimed all of them; it was at one.
+// According to the table the lost peer had claimed all exposures. It used only one of them.
 TEST_F(EngineDirect, APeerThatIsGoneEndsNoMoreThanWhatItWasAt) {
   const auto there = far_.shared(4096);
   auto second = guest();
@@ -300,7 +299,7 @@ TEST_F(EngineDirect, APeerThatIsGoneEndsNoMoreThanWhatItWasAt) {
   EXPECT_FALSE(far_.event());
   EXPECT_EQ(shown(claimed).holder.load(), 0u);
   EXPECT_EQ(far_.engine->use().operations, 2u);
-  // It was only looking at this one.
+  // The peer had entered this one, but had not claimed it.
   second = guest();
   shm::Connection& again = second->peer(second->find(direct_place(2)));
   again.enter(shm::Use::of_exposure(after.key));
@@ -313,7 +312,7 @@ TEST_F(EngineDirect, APeerThatIsGoneEndsNoMoreThanWhatItWasAt) {
   EXPECT_EQ(next(far_)->status, Status::ok) << "it still serves";
 }
 
-// The ring of the doorbell may be a system call, which is made outside.
+// Ringing the doorbell may take a system call. write() leaves it to alert(), after the read section.
 TEST_F(EngineDirect, WhatIsWrittenRingsOnlyWhenTheSleeperIsAlerted) {
   auto& transport = const_cast<shm::Transport&>(*std::as_const(*near_.engine).shm_transport());
   const auto peer = transport.find(direct_place(2));
@@ -332,7 +331,7 @@ TEST_F(EngineDirect, WhatIsWrittenRingsOnlyWhenTheSleeperIsAlerted) {
   EXPECT_TRUE(is_readable());
 }
 
-// Whoever has claimed it may stop in the middle.
+// A peer that has claimed an exposure may stop half-way.
 TEST_F(EngineDirect, WhatIsHeldForLongEndsByForce) {
   const auto there = far_.shared(4096);
   const Exposed held(far_, there, true);
@@ -349,7 +348,7 @@ TEST_F(EngineDirect, WhatIsHeldForLongEndsByForce) {
   EXPECT_EQ(far_.engine->use().operations, 0u);
 }
 
-// The peer reads all the time, but so slowly that a long message would take minutes.
+// The peer reads so slowly that a long message would take minutes.
 TEST_F(EngineDirect, AMessageThatIsCancelledEndsAtOnceThoughItsReaderIsSlow) {
   std::vector<std::byte> bytes(4 << 20);
   iovec piece{bytes.data(), bytes.size()};

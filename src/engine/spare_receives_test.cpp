@@ -1,4 +1,4 @@
-// Which spare is taken, and how a port comes to post one.
+// Which spare is taken, and when a port posts one.
 
 #include "engine/spare_receives.hpp"
 
@@ -124,7 +124,7 @@ TEST_F(PortSparesTest, AMessageThatIsTooLongTakesNone) {
   EXPECT_EQ(spares_->count(), kSpares);
 }
 
-// As a transfer machine's deadline, or its owner, does.
+// The owner of a transfer machine cancels so, as does the machine at a deadline.
 TEST_F(PortSparesTest, ACancelledOneThatIsFullCountsOnce) {
   grant(kSpares);
   plan(1);

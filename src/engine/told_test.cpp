@@ -1,4 +1,4 @@
-// Whoever says what became of messages can only say it of those that it was sent.
+// A peer can report the result of messages only if they were sent to it.
 
 #include <random>
 #include <vector>
@@ -10,11 +10,11 @@ namespace {
 
 class EngineTold : public EnginePair {
  protected:
-  /// Far's connection to near, to write into as it likes.
+  /// Far's connection to near, for writing arbitrary records.
   shm::Connection& to_near() {
     return far_.engine->connections()->peer(far_.engine->connections()->find(near_.engine->address()));
   }
-  /// Of near's to far.
+  /// The line behind the last record that near has written to far.
   std::uint64_t last_line() {
     return near_.engine->connections()
         ->peer(near_.engine->connections()->find(far_.engine->address()))
@@ -57,7 +57,7 @@ TEST_F(EngineTold, NonsenseEndsNothing) {
   EXPECT_EQ(end->status, Status::ok);
 }
 
-// Only we can cancel what is ours, and only our clock says that a time is over.
+// Only the sender may end its message as cancelled or timed out. From the receiver, such a status means a refusal.
 TEST_F(EngineTold, AnyOtherEndIsARefusal) {
   for (const Status said : {Status::canceled, Status::timed_out, Status::silent, static_cast<Status>(255)}) {
     send(1, 8);
