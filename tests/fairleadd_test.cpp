@@ -1,4 +1,4 @@
-// fairleadd as its users meet it: two programs that exchange messages and bulk through it, its end, its options.
+// The program fairleadd: two programs exchange messages and bulk through it; its end; its options.
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -42,7 +42,7 @@ class Fairleadd : public testing::Test {
     EXPECT_TRUE(daemon->wait_for_text("listens at", kPatience)) << daemon->error_output();
     return daemon;
   }
-  /// A program that attaches to it.
+  /// Returns the command line of a program that attaches to the daemon.
   std::vector<std::string> attached(std::vector<std::string> words) const {
     std::vector<std::string> all{"env", "FAIRLEAD_CORE=host", "FAIRLEAD_HOST=" + socket()};
     all.insert(all.end(), words.begin(), words.end());
@@ -87,7 +87,7 @@ TEST_F(Fairleadd, AKilledOneEndsItsApplicationsWithItsCauseAndComesBack) {
   EXPECT_THAT(busy.error_output(), HasSubstr("host engine has ended"));
   EXPECT_EQ(server->wait(kPatience), 1);
   EXPECT_THAT(server->error_output(), HasSubstr("host engine has ended"));
-  daemon = start();  // over the socket file that the killed one has left
+  daemon = start();  // replaces the socket file that the killed daemon has left
   const auto second = start_server();
   EXPECT_EQ(run(client("5")).exit_code, 0);
 }
@@ -99,7 +99,7 @@ TEST_F(Fairleadd, EndsInOrderWithItsTerminal) {
   EXPECT_FALSE(std::filesystem::exists(socket()));
 }
 
-/// A socket of the test's own, made as systemd makes that of a unit.
+/// Binds a socket to `file`, as systemd does for a socket unit.
 base::FileDescriptor bind_to(const std::string& file, int type) {
   base::FileDescriptor socket(::socket(AF_UNIX, type | SOCK_CLOEXEC, 0));
   sockaddr_un address{};
@@ -109,7 +109,7 @@ base::FileDescriptor bind_to(const std::string& file, int type) {
   return socket;
 }
 
-/// A daemon that is handed that socket as systemd does it.
+/// Returns a command line that passes the socket to a program, as systemd does.
 std::vector<std::string> handed_over(const base::FileDescriptor& socket, const std::vector<std::string>& words) {
   EXPECT_EQ(::fcntl(socket.get(), F_SETFD, 0), 0);
   std::vector<std::string> all{"bash", "-c",
@@ -122,7 +122,7 @@ TEST_F(Fairleadd, IsStartedByTheFirstWhoConnectsToASocketOfSystemds) {
   const base::FileDescriptor listener = bind_to(socket(), SOCK_SEQPACKET);
   ASSERT_EQ(::listen(listener.get(), 16), 0);
   const auto words = handed_over(listener, {program(), "--socket", socket()});
-  ChildProcess early(client("1"));  // waits in the backlog until somebody serves; there is no server yet
+  ChildProcess early(client("1"));  // waits in the backlog until the daemon starts; bulkping has no server yet
   auto daemon = std::make_unique<ChildProcess>(words);
   EXPECT_EQ(early.wait(kPatience), 1);
   EXPECT_THAT(early.error_output(), Not(HasSubstr("host engine"))) << "it was served";

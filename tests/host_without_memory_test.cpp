@@ -1,6 +1,5 @@
-// Memory that the host engine's thread does not get while it serves: each of its allocations fails, one after the
-// other, and a few in a row. The application that asked may be refused, or detached; nobody else is, and nothing of it
-// stays.
+// Allocations of the host engine's thread fail while it serves: one at a time, and several in a row. The application
+// that caused them may be refused or detached. Other applications are still served, and nothing leaks.
 
 #include <gtest/gtest.h>
 
@@ -65,10 +64,11 @@ class HostWithoutMemory : public ::testing::Test {
     first_failing = ~0ULL;
     return asked;
   }
-  /// Each allocation that the host engine makes for it fails; `is_well` has to be so after each.
+  /// Repeats `run` and lets allocations of the host engine fail: single ones, of which a full run tests all, and 20 in
+  /// a row. Calls `is_well` after each.
   template <typename Run, typename Check>
   void each_fails(std::uint64_t asked_least, Run&& run, Check&& is_well) {
-    run();  // what is made for the first who asks
+    run();  // once before counting, for allocations that the host engine makes only once
     const std::uint64_t all = with(~0ULL, 1, run);
     ASSERT_GT(all, asked_least);
     for (const std::uint64_t count : {1U, 20U}) {
@@ -92,7 +92,7 @@ class HostWithoutMemory : public ::testing::Test {
   std::thread thread_;
 };
 
-/// Asks for some of everything, each whether the one before was given or not.
+/// Creates one or two objects of each kind. Continues when a call fails.
 void use_queue_pairs(const std::string& file) {
   constexpr std::uint64_t kPage = 4096;
   HostilePairs one(file);

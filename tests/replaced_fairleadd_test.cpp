@@ -1,4 +1,4 @@
-// fairleadd is replaced while programs exchange messages and bulk through two of them: neither notices.
+// Two daemons are replaced while programs exchange messages and bulk through them. Neither program notices.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -34,7 +34,7 @@ class ReplacedFairleadd : public testing::Test {
   static std::string built() { return std::filesystem::path(FAIRLEAD_COMMAND).parent_path() / "fairleadd"; }
   std::string socket(int number) const { return fmt::format("{}/host{}", folder_, number); }
 
-  /// A daemon whose peers are reached by datagrams alone, and get lost.
+  /// Starts a daemon that uses only UDP, because shared memory with peers cannot be handed over.
   std::unique_ptr<ChildProcess> start(int number, const std::string& program = built(),
                                       std::vector<std::string> settings = {}) const {
     std::vector<std::string> words{"env", "FAIRLEAD_PATH=udp"};
@@ -59,7 +59,7 @@ class ReplacedFairleadd : public testing::Test {
     return attached(socket(1), {FAIRLEAD_COMMAND, "bulkping", "client", "--server", address_, "--loops",
                                 fmt::format("{}", loops), "--bulk-size", "256K"});
   }
-  /// What `program` is from now on; one that runs keeps what it had.
+  /// Replaces the file `program` by a shell script. A process that runs it keeps the old file.
   static void write_script(const std::string& program, const std::string& text) {
     std::filesystem::remove(program);
     std::ofstream(program) << "#!/bin/sh\n" << text;
@@ -85,7 +85,7 @@ TEST_F(ReplacedFairleadd, NeitherSideNoticesItUnderLoad) {
   }
   EXPECT_EQ(busy.wait(kPatience), 0) << busy.error_output();
   EXPECT_THAT(busy.output(), HasSubstr("all verified")) << busy.error_output();
-  // Whoever comes then is served as before, by the same process.
+  // New applications are served by the same processes.
   const Finished after = run(client(5));
   EXPECT_EQ(after.exit_code, 0) << after.error_output;
   EXPECT_THAT(run({FAIRLEAD_COMMAND, "ps", "--host", socket(0)}).output, HasSubstr(fmt::format("{} ", server->pid())));
@@ -114,7 +114,7 @@ TEST_F(ReplacedFairleadd, GoesOnIfTheNewProgramCannot) {
   EXPECT_EQ(run(client(5)).exit_code, 0);
 }
 
-// Between the two programs nobody heeds signals.
+// A signal that arrives during exec() waits until the new program handles it.
 TEST_F(ReplacedFairleadd, EndsInOrderIfItIsToldToDuringTheChange) {
   const std::string program = folder_ + "/fairleadd";
   std::filesystem::copy_file(built(), program);
