@@ -1,5 +1,6 @@
 #pragma once
-// What a responder says to a request, and to all before it: the envelope of an answer (docs/queue-pairs.md).
+// A responder's answer to a request, and its encoding in an envelope (docs/queue-pairs.md). Every answer except
+// not_ready also acknowledges all requests before the one that it names.
 
 #include <cstdint>
 #include <optional>
@@ -17,17 +18,17 @@ using wire::Verdict;
 struct Answer {
   Verdict verdict = Verdict::ack;
   verbs::Cause cause = verbs::Cause::none;
-  bool carries_result = false;  // of a read (the payload) or an atomic
-  std::uint64_t value = 0;      // atomics
+  bool carries_result = false;  // ends a read (result in the payload) or an atomic
+  std::uint64_t value = 0;      // of an atomic: the old value
   std::uint8_t rnr_code = 0;
 
   bool is_ack() const { return verdict == Verdict::ack; }
 };
 
-/// From whom to whom.
+/// The source and the target of an answer.
 struct AnswerRoute {
-  std::uint32_t source = 0;  // queue pair number
-  std::uint32_t target = 0;  // wire::PairPort
+  std::uint32_t source = 0;  // number of the responder's queue pair
+  std::uint32_t target = 0;  // wire::PairPort of the requester
 };
 
 inline wire::Envelope encode(const Answer& answer, wire::RequestSequence sequence, const AnswerRoute& route) {
@@ -42,7 +43,7 @@ inline wire::Envelope encode(const Answer& answer, wire::RequestSequence sequenc
           .a = answer.rnr_code};
 }
 
-/// None if there is no such verdict.
+/// Returns nothing if the verdict is unknown.
 inline std::optional<Answer> decode_answer(const wire::Envelope& envelope) {
   if (envelope.status > std::to_underlying(wire::kVerdictLast)) return std::nullopt;
   const auto verdict = static_cast<Verdict>(envelope.status);

@@ -1,6 +1,6 @@
 #pragma once
-// What goes back to requesters. An acknowledgement waits for the next pass: until then it may travel with what the
-// application answers. What the transports have no room for is tried again, in order.
+// The answers of the responder. An acknowledgement waits for the next pass, so that a request in the other direction
+// can carry it. Answers for which the transports have no room are retried, in order for each peer.
 
 #include <cstdint>
 #include <vector>
@@ -18,26 +18,26 @@ class Answers {
     owing_.reserve(PairTable::kMost);
   }
 
-  /// A request was executed, or not, as the answer says (RC; others are told nothing).
+  /// Answers a request that was executed or has failed. Only RC requests get an answer.
   void conclude(QueuePair& pair, const wire::Envelope& envelope, const Answer& answer);
-  /// A request that is over came again: reads are read again, atomics answer what they answered.
+  /// Answers a repeated request. A read is read again; an atomic gets its earlier result.
   void repeat(QueuePair& pair, const wire::Envelope& envelope);
-  /// To a requester that does not speak to the right queue pair.
+  /// Answers not_ready to a request that did not reach the right queue pair.
   void refuse(const link::Delivery& delivery, verbs::Cause cause);
   void send(QueuePair& pair, wire::RequestSequence sequence, const Answer& answer);
 
   void owe(QueuePair& pair) {
     if (std::exchange(pair.is_answer_owed, true)) return;
-    owing_.push_back(pair.index);  // within what was reserved
+    owing_.push_back(pair.index);  // reserved in the constructor
   }
-  /// The acknowledgement of all that is over.
+  /// Acknowledges all executed requests.
   void send_owed(QueuePair& pair) { send(pair, pair.turn.last(), {}); }
-  /// Of all pairs. True.
+  /// Does this for all queue pairs. Returns true.
   bool send_all_owed();
   void retry();
-  /// A peer is lost.
+  /// Drops the deferred answers to a lost peer.
   void drop(link::PeerHandle peer);
-  /// The pair is gone.
+  /// Forgets a queue pair that is freed.
   void forget(const QueuePair& pair) { std::erase(owing_, pair.index); }
 
   bool is_any_owed() const { return !owing_.empty(); }
@@ -45,8 +45,8 @@ class Answers {
 
  private:
   struct Deferred {
-    wire::Envelope envelope;              // the answer, or the read to be answered
-    std::uint32_t pair = Arrival::kNone;  // of a read
+    wire::Envelope envelope;              // an answer, or a read request without an answer yet
+    std::uint32_t pair = Arrival::kNone;  // of a read: index of the queue pair
     std::uint32_t incarnation = 0;
   };
 
@@ -65,7 +65,7 @@ class Answers {
   Shared& shared_;
   PairTable& pairs_;
   Executor& executor_;
-  std::vector<std::uint32_t> owing_;  // indices
+  std::vector<std::uint32_t> owing_;  // indices of queue pairs; one may occur twice
   transport::RetryQueue<Deferred> deferred_;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// A message that comes in chunks, or a request that came before its turn and waits for it.
+// A message that arrives in chunks, or a request that arrived before its turn and waits.
 
 #include <cstddef>
 #include <cstdint>
@@ -23,20 +23,20 @@ struct Arrival {
   };
   enum class Kind : std::uint8_t {
     request,
-    answer,    // data of a read: placed at once
-    datagram,  // UD: one piece, complete with the last chunk
+    answer,    // data of a read; each chunk is placed at once
+    datagram,  // UD; collected in one piece, delivered with the last chunk
   };
 
-  std::uint32_t pair = kNone;      // index; kNone: its chunks are thrown away
-  std::uint32_t incarnation = 0;   // of the pair, of answers
-  wire::RequestSequence sequence;  // of requests, and of what answers answer
+  std::uint32_t pair = kNone;      // index; kNone: a datagram, or a dropped request whose chunks are discarded
+  std::uint32_t incarnation = 0;   // of the queue pair; only for answers
+  wire::RequestSequence sequence;  // of the request, also for its answer; not for datagrams
   Kind kind = Kind::request;
-  bool is_linked = false;  // further chunks come from the link
+  bool is_linked = false;  // more chunks of the request will arrive
   wire::Envelope envelope;
   std::uint64_t size = 0;
   std::uint64_t bytes_held = 0;
   std::vector<Piece> held;
-  std::uint32_t next = kNone, previous = kNone;  // of the pair, by sequence
+  std::uint32_t next = kNone, previous = kNone;  // in the queue pair's ArrivalChain
 };
 
 }  // namespace fairlead::qp

@@ -1,6 +1,6 @@
 #pragma once
-// The places of messages that come in chunks and of requests that came too early. Each kind has a bound of its own: who
-// sends much of one kind does not take the room of the others.
+// Slots for messages that arrive in chunks, and for requests that arrived before their turn. Each kind has its own
+// limit, so a peer that sends much of one kind leaves the slots of the others free.
 
 #include <array>
 #include <cstdint>
@@ -14,10 +14,11 @@ namespace fairlead::qp {
 class ArrivalPlaces {
  public:
   static constexpr std::uint32_t kNone = Arrival::kNone;
-  /// Of requests, of the data of reads, of datagrams (which anybody may send who knows a queue key).
+  /// The limits of requests, read data and datagrams, in the order of Arrival::Kind. Anyone who knows a queue key can
+  /// send datagrams.
   static constexpr std::array<std::uint32_t, 3> kMost{1U << 16, 1U << 15, 1U << 12};
 
-  /// kNone at the bound of this kind.
+  /// Returns kNone at the limit of this kind.
   std::uint32_t acquire(Arrival::Kind kind) {
     if (left(kind) == 0) return kNone;
     const std::uint32_t slot = arrivals_.acquire();
@@ -37,7 +38,8 @@ class ArrivalPlaces {
   Arrival* find(std::uint32_t slot, std::uint32_t generation) { return arrivals_.find(slot, generation); }
   std::uint32_t generation(std::uint32_t slot) const { return arrivals_.generation(slot); }
 
-  /// What the transports are told, so that later chunks find their place.
+  /// Returns the word that the transports store with the message and pass on with later chunks
+  /// (link::Delivery::target).
   std::uint64_t target_of(std::uint32_t slot) const {
     return transport::Cookie{transport::Client::queue_pairs, false, slot, generation(slot)}.word();
   }

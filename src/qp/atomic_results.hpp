@@ -1,5 +1,6 @@
 #pragma once
-// What the last atomics answered, for requests that come again: an atomic is executed once.
+// The results of the last atomics. A repeated atomic is answered with the earlier result, because it must be executed
+// only once.
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 #pragma once
-// What a region of the whole address space holds may go at any moment, and a message is read for as long as it is on
-// its way. So it is copied when it is asked for, and the copy is sent. All copies together are bounded; one alone may
-// be longer.
+// Copies of data in a region of the whole address space (implicit on-demand). Such memory may be unmapped at any
+// moment, also while a message refers to it. So the engine copies the data once, and the message refers to the copy.
+// kMost limits all copies together; a single copy may be longer.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +15,8 @@ class CheckedCopies {
   static constexpr std::uint64_t kMost = 64ULL << 20;  // bytes
 
   bool has_room(std::uint64_t bytes) const { return held_ == 0 || (held_ <= kMost && bytes <= kMost - held_); }
-  /// Room for so much, given back with its last user; null if there is no memory.
+  /// Returns a buffer of `bytes` bytes, freed with its last reference; null if there is no memory. The caller has
+  /// checked has_room().
   std::shared_ptr<std::byte> take(std::uint64_t bytes) try {
     auto* const room = new (std::nothrow) std::byte[bytes];
     if (room == nullptr) return {};

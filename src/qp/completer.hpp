@@ -1,6 +1,7 @@
 #pragma once
-// Ends requests and receives: each once and in order, as an event in a completion queue. One that finds no room there
-// ends its queue pair; so does an error, which flushes all that is outstanding.
+// Completes requests and receives, each once and in order, with an event in a completion queue. If that queue is full,
+// the event is lost, and the queue pair enters ERR unless its completion queues ignore overruns. An error flushes all
+// outstanding work requests.
 
 #include <cstdint>
 #include <memory>
@@ -29,7 +30,7 @@ class Completer {
   void complete_send(QueuePair& pair, const SendEntry& entry, verbs::WcStatus status = verbs::WcStatus::success,
                      verbs::Cause cause = verbs::Cause::none);
   void complete_receive(QueuePair& pair, std::uint64_t id, verbs::WorkCompletion completion, bool is_solicited);
-  /// The plain case of it: a message without an immediate.
+  /// The same for a successful send without immediate data.
   void complete_plain_receive(QueuePair& pair, std::uint64_t id, std::size_t bytes, bool is_solicited) {
     const auto make = [&](void* place) {
       new (place) PairEvent{.completion = {.wr_id = id,
@@ -47,9 +48,9 @@ class Completer {
   void flush_sends(QueuePair& pair);
 
   void tell(const QueuePair& pair, verbs::AsyncEventType type) const;
-  /// All that is outstanding is flushed; from now on what is posted is, too.
+  /// Moves the queue pair to ERR and flushes all outstanding work requests. Those posted later are flushed, too.
   void enter_error(QueuePair& pair);
-  /// The state of send queue drained is told once all that was begun has ended.
+  /// In SQD: ends draining once all requests that were begun have completed, and raises the event if it was requested.
   void check_drained(QueuePair& pair);
 
  private:

@@ -1,11 +1,12 @@
 #pragma once
-// A completion queue: an event queue that many work queues feed, produced under the engine's lock and consumed, without
-// it, by one thread at a time. A full one loses what comes: it is broken from then on.
+// A completion queue: an event queue that any number of work queues feed. Events are produced under the engine's lock
+// and consumed without it, by one thread at a time. If the queue is full, an event is lost and the queue is broken from
+// then on.
 //
-// An event says which incarnation of its queue pair it belongs to. A queue pair that is reset or destroyed begins
-// another incarnation, and what is still in the queue of the one before is thrown away by whoever meets it. Receives of
-// XRC are their own queue's, and stay when the queue pair that stood before it ends. An event also
-// gives room back: a work request occupies its slot until the owner has seen the completion that retires it.
+// Each event names the incarnation of its queue pair. A queue pair that is reset or destroyed begins another
+// incarnation, and the consumer skips events of earlier ones. Receives of XRC belong to the shared receive queue, so
+// their events stay valid when the target queue pair ends. A work request occupies its slot until the consumer has
+// taken the completion that retires it.
 
 #include <atomic>
 #include <cstdint>
@@ -20,12 +21,13 @@ namespace fairlead::qp {
 
 struct PairEvent {
   verbs::WorkCompletion completion;
-  std::uint32_t incarnation = 0;  // of the queue pair's account
-  std::uint32_t retires = 0;      // slots that come free with it; kOfReceives: of the receive queue
+  std::uint32_t incarnation = 0;  // of the queue pair (PairAccount)
+  std::uint32_t retires = 0;      // number of slots that become free, and the flags below
 
+  // kOfReceives: the slots are those of the receive queue.
   static constexpr std::uint32_t kOfReceives = 1U << 31;
-  static constexpr std::uint32_t kIsNotable = 1U << 30;  // solicited, or failed
-  static constexpr std::uint32_t kOutlives = 1U << 29;   // it is told though its incarnation is over
+  static constexpr std::uint32_t kIsNotable = 1U << 30;  // solicited, or an error
+  static constexpr std::uint32_t kOutlives = 1U << 29;   // valid also after the end of its incarnation
   static constexpr std::uint32_t kSlots = (1U << 24) - 1;
 
   bool is_of_receives() const { return (retires & kOfReceives) != 0; }
@@ -35,14 +37,15 @@ struct PairEvent {
 };
 static_assert(sizeof(PairEvent) == 64);
 
-/// Slots that the owner of a queue pair has given back, in the lower half, of the incarnation in the upper half.
+/// Counts the slots that completions have freed. The upper half of the word is the incarnation, the lower half the
+/// count. Any thread may call it.
 class Retired {
  public:
   void begin_incarnation(std::uint32_t incarnation) {
     word_.store(std::uint64_t{incarnation} << 32, std::memory_order_release);
   }
   std::uint32_t count() const { return static_cast<std::uint32_t>(word_.load(std::memory_order_acquire)); }
-  /// False if that incarnation is over.
+  /// Counts slots as free. Returns false, without counting, if that incarnation has ended.
   bool add(std::uint32_t incarnation, std::uint32_t slots) {
     std::uint64_t word = word_.load(std::memory_order_relaxed);
     do {
@@ -56,7 +59,7 @@ class Retired {
   std::atomic<std::uint64_t> word_{0};
 };
 
-/// One per queue pair number, as long as the engine lives.
+/// One for each queue pair number; lives as long as the engine.
 struct PairAccount {
   Retired sends, receives;
 };
@@ -65,8 +68,8 @@ class CompletionStream {
  public:
   struct Plan {
     std::uint32_t capacity = 1;
-    NoticeStream* channel = nullptr;  // told of completions when armed
-    NoticeStream* events = nullptr;   // told of an overrun
+    NoticeStream* channel = nullptr;  // gets a notice of a completion if armed
+    NoticeStream* events = nullptr;   // gets a notice of an overrun
     std::uint64_t channel_cookie = 0, events_cookie = 0;
     bool ignores_overrun = false;
   };
@@ -76,9 +79,9 @@ class CompletionStream {
     events_.consumer().look_at_once();
   }
 
-  // Under the engine's lock.
-  /// make(place) constructs a PairEvent where it is read. `is_notable`: solicited, or failed. False if there was no
-  /// room: lost, and (unless overruns are ignored) the queue is broken.
+  // The producer's side, under the engine's lock.
+  /// Adds an event; make(place) constructs the PairEvent in the queue. `is_notable`: solicited, or an error. Returns
+  /// false if there is no room: the event is lost and, unless overruns are ignored, the queue is broken.
   template <typename Make>
   bool produce(Make&& make, bool is_notable) {
     if (is_broken_.load(std::memory_order_relaxed)) [[unlikely]]
@@ -98,16 +101,16 @@ class CompletionStream {
   void arm(Armed armed) {
     if (armed > armed_) armed_ = armed;
   }
-  /// Who is told from now on.
+  /// Changes the channel that gets the notices.
   void listen(NoticeStream* channel) { plan_.channel = channel; }
   const Plan& plan() const { return plan_; }
-  std::uint32_t users = 0;  // queue pairs that feed it, once for each direction
+  std::uint32_t users = 0;  // directions of queue pairs, and XRC receive queues, that feed it
 
-  // The consumer.
-  /// Takes up to `max`; events of incarnations that are over are skipped. `accounts` by the index in the
-  /// number.
+  // The consumer's side, without the lock; one thread at a time.
+  /// Takes up to `max` completions and returns their number. Events of ended incarnations are skipped. `accounts`: by
+  /// the index part of the queue pair number.
   std::uint32_t take(verbs::WorkCompletion* out, std::uint32_t max, PairAccount* accounts);
-  /// The same with all that is known of each.
+  /// The same, with whole events.
   std::uint32_t take_events(std::span<PairEvent> out, PairAccount* accounts);
   bool grow(std::uint32_t capacity) { return events_.reserve(capacity) == Status::ok; }
   std::uint32_t capacity() const { return static_cast<std::uint32_t>(events_.capacity()); }
@@ -115,7 +118,7 @@ class CompletionStream {
   bool is_broken() const { return is_broken_.load(std::memory_order_acquire); }
   bool is_empty() const { return events_.is_empty(); }
 
-  /// Under the engine's lock: whether somebody wants to be told.
+  /// Returns whether a notice was requested. Under the engine's lock.
   bool is_armed() const { return armed_ != Armed::no; }
 
  private:

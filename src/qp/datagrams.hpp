@@ -1,6 +1,6 @@
 #pragma once
-// UD: datagrams to anybody, without a promise. One that finds no receive, or one too small, is dropped and the receive
-// stays. Sending completes when the transport has taken the bytes.
+// UD datagrams in both directions, unreliable. A datagram without a posted receive, or with one that is too small, is
+// dropped; the receive stays posted. A send completes as soon as the transport does not refer to its memory any more.
 
 #include <array>
 #include <cstdint>
@@ -28,12 +28,12 @@ class Datagrams {
         executor_(executor) {}
 
   enum class Sent : std::uint8_t { done, in_flight, no_room, pair_ended };
-  /// The next request of a pair, whose own memory is in the list.
+  /// Sends a request of the queue pair; `list` has its memory.
   Sent send(QueuePair& pair, RequestNumber number, const GatherList& list);
 
-  /// Whether a queue pair (or none) takes a datagram of that size under that queue key; if not, it is counted.
+  /// Returns whether the queue pair (null: none) accepts a datagram of this size with this queue key. Counts a refusal.
   bool takes(const QueuePair* pair, std::uint32_t queue_key, std::uint64_t size);
-  /// What a receiver is told of one, besides its bytes.
+  /// What a receiver gets of a datagram besides its payload.
   struct Arrived {
     std::uint16_t flags = 0;  // request_flags
     std::uint32_t imm = 0;
@@ -42,10 +42,10 @@ class Datagrams {
     std::array<std::byte, kHeaderArea> header;
     std::uint8_t header_kind = 0;
   };
-  /// To one that takes it.
+  /// Places a datagram in the oldest receive and completes it. The caller has checked takes().
   void deliver(QueuePair& pair, const Arrived& arrived, std::span<const iovec> source, std::uint64_t size);
 
-  /// One that has come, or its first chunk.
+  /// Takes a datagram that has arrived, or its first chunk.
   void take(const link::Delivery& delivery);
   void take_chunk(std::uint32_t slot, const link::Delivery& delivery);
 

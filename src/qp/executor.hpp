@@ -1,9 +1,10 @@
 #pragma once
-// Executes requests of the other end, one after the other: a whole one at once, or one in pieces between begin() and
-// finish(). It does not ask where a request came from: network, shared memory or this engine.
+// Executes requests of the other end, one at a time: a whole one with execute(), or one in pieces between begin() and
+// finish(). The source does not matter: network, shared memory or this engine.
 //
-// Nothing in an envelope is trusted: rights, keys and ranges are judged for each request, and looked up again for each
-// piece. What is wrong with a request is told to the requester (RC) and ends both ends of the pair; UC drops it.
+// Nothing in an envelope is trusted: rights, keys and ranges are checked for each request, and looked up again for each
+// piece. An invalid request on RC is answered with an error, and both ends of the pair enter ERR. On UC it is dropped;
+// only if it fails in its receive does the receiving end enter ERR.
 
 #include <sys/uio.h>
 
@@ -17,7 +18,7 @@
 
 namespace fairlead::qp {
 
-/// Whether a request is allowed, and where what it names lies.
+/// The result of a check: whether a request is permitted, and the memory that it names.
 struct Judgement {
   Answer answer;
   Permit place;
@@ -29,31 +30,31 @@ class Executor {
   Executor(Shared& shared, ReceiveQueues& receives, Completer& completer, PublishedTables& published)
       : shared_(shared), receives_(receives), completer_(completer), published_(published) {}
 
-  /// Whether the requester may have this done, by the queue pair's rights and the region's, be it new or asked for
-  /// again. What a send takes is looked at when it has its receive.
+  /// Checks a new or repeated request against the rights of the queue pair and of the region. The receive of a send is
+  /// checked in begin().
   Judgement judge(const QueuePair& pair, const wire::Envelope& envelope, std::uint64_t size) const;
-  /// A peer that shows wrong keys is known for it.
+  /// Records an offence of the peer if the request had an unknown key.
   void note_wrong_key(const QueuePair& pair, const Judgement& judged);
 
-  // Each of these is false if the request cannot go on; `answer` says why then.
+  // Each of these returns false if the request cannot continue; `answer` is then set to the reason.
   bool execute(QueuePair& pair, const wire::Envelope& envelope, std::span<const iovec> source, std::uint64_t size,
                Answer& answer);
-  /// The case of nearly all: a send, not the first of all, with a receive of one piece that holds it. False: nothing
-  /// has happened, and execute() knows all cases.
+  /// The fast path: a send, not the first request of all, into a receive with one SGE that has room. Returns false if
+  /// the request needs execute(); it has then changed no state of the queue pair.
   bool execute_plain(QueuePair& pair, const wire::Envelope& envelope, std::span<const std::byte> bytes);
   bool begin(QueuePair& pair, const wire::Envelope& envelope, std::uint64_t size, Answer& answer);
   bool put(QueuePair& pair, std::uint64_t offset, std::span<const std::byte> bytes, Answer& answer);
   bool finish(QueuePair& pair, Answer& answer);
 
-  /// The current message's receive goes with its queue. As the others; true if no message is coming now: the sender,
-  /// if it sends again, finds no such queue.
+  /// XRC: flushes the receive of the current message, because its queue is closed. Returns false, with `answer`, if the
+  /// message is arriving now. Otherwise the requester may send it again; the responder then finds no such queue.
   bool lose_receive(QueuePair& pair, Answer& answer);
 
-  /// Communication is established by the first request.
+  /// Notes that a request has arrived. The first one in RTR raises the event "communication established".
   void note_heard(QueuePair& pair);
-  /// The oldest receive becomes the current request's. False if there is none.
+  /// Takes the oldest receive for the current request, unless it has one. Returns false if none is posted.
   bool take_receive(QueuePair& pair, std::uint32_t queue);
-  /// Copies into pieces of registered memory, `offset` bytes from their start.
+  /// Copies `bytes` to `sges`, `offset` bytes from their start. Returns the reason of a failure, or `none`.
   verbs::Cause scatter(std::span<const verbs::Sge> sges, std::uint32_t domain, std::uint64_t offset,
                        std::span<const std::byte> bytes);
 

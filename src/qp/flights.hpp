@@ -1,6 +1,6 @@
 #pragma once
-// Messages that the transports send by reference: each holds its regions and its list of pieces until its outcome has
-// come. And the cookies of all messages of queue pairs: one that was copied at submission has nothing but its cookie.
+// Messages that the transports send by reference. Each holds its regions and its list of pieces until its outcome. Also
+// the cookies of all messages of queue pairs: a message that was copied at submission has only a cookie.
 
 #include <algorithm>
 #include <cstdint>
@@ -15,14 +15,14 @@
 
 namespace fairlead::qp {
 
-/// Whose message it was.
+/// The queue pair and the request of a message.
 struct FlightOwner {
   std::uint32_t pair = 0;  // index
   RequestNumber number{};
-  bool is_request = false;  // else a read's answer
+  bool is_request = false;  // false: the answer of a read
 };
 
-/// Of a request that the transports have copied.
+/// The cookie of a request that the transports have copied.
 constexpr std::uint64_t copied_cookie(const FlightOwner& owner) {
   return transport::Cookie{transport::Client::queue_pairs, true, owner.pair, owner.number.value}.word();
 }
@@ -40,9 +40,9 @@ class Flights {
 
   explicit Flights(RegionTable& regions) : regions_(regions), flights_(kMost) {}
 
-  /// Keeps the list, under the name `slot`; null at the bound. Then commit() or release().
+  /// Stores the list and sets `slot`; returns null at the limit. commit() or release() must follow.
   const GatherList* prepare(const GatherList& list, std::uint32_t& slot);
-  /// It is in flight: `message` was submitted with its cookie.
+  /// Holds the regions of a message that was submitted with the cookie of `slot`.
   void commit(std::uint32_t slot, const FlightOwner& owner, link::PeerHandle peer);
   void release(std::uint32_t slot) {
     flights_[slot].list.clear();
@@ -51,23 +51,24 @@ class Flights {
   std::uint64_t cookie(std::uint32_t slot) const {
     return transport::Cookie{transport::Client::queue_pairs, false, slot, flights_.generation(slot)}.word();
   }
-  /// The outcome of one that was committed has come: lets go of what it held.
+  /// Releases what a committed message holds, after its outcome.
   FlightOwner end(std::uint64_t cookie);
 
-  /// Calls visit(peer) for each in flight of that queue pair, or that holds a region: is_its(hold).
+  /// Calls visit(peer) for each message of the queue pair in flight.
   template <typename Visit>
   void for_each_of_pair(std::uint32_t pair, Visit&& visit) {
     flights_.for_each([&](std::uint32_t, const Flight& flight) {
       if (flight.owner.pair == pair) visit(flight.peer);
     });
   }
+  /// Calls visit(peer) for each message in flight with a hold for which is_its(hold) is true.
   template <typename IsIts, typename Visit>
   void for_each_of_region(IsIts&& is_its, Visit&& visit) {
     flights_.for_each([&](std::uint32_t, const Flight& flight) {
       if (std::ranges::any_of(flight.list.regions(), is_its)) visit(flight.peer);
     });
   }
-  /// As QueuePairs::check(): adds those of each queue pair, and the holds of each region.
+  /// For QueuePairs::check(): adds up the messages by queue pair index, and the holds by region slot.
   void count(std::vector<std::uint32_t>& by_pair, std::vector<std::uint32_t>& holds_by_region);
 
  private:

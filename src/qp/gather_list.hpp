@@ -1,6 +1,6 @@
 #pragma once
-// Pieces of registered memory that make up one message, and the regions they lie in. Or a copy of them, which lives as
-// long as a list that has it.
+// The memory of one message: pieces of registered memory and their regions. Or a copy of it, which lives as long as any
+// list that has it.
 
 #include <sys/uio.h>
 
@@ -18,7 +18,7 @@
 
 namespace fairlead::qp {
 
-/// Most pieces of a work request.
+/// Most SGEs of a work request.
 inline constexpr std::uint32_t kSgesMax = 32;
 static_assert(verbs::DeviceLimits{}.max_sge <= kSgesMax && verbs::DeviceLimits{}.max_srq_sge <= kSgesMax);
 
@@ -26,14 +26,14 @@ class GatherList {
  public:
   static constexpr std::uint32_t kNoRegion = ~0U;
 
-  GatherList() {}  // the arrays stay as they are: only `count_` of them count
+  GatherList() {}  // leaves the arrays uninitialised: only the first count_ elements are valid
 
   void clear() {
     count_ = 0;
     copy_.reset();
   }
   void add(const Permit& permit) { add(permit.range(), permit.slot()); }
-  /// Memory of our own.
+  /// Adds memory that is in no region.
   void add(iovec piece) { add(piece, kNoRegion); }
   void keep(std::shared_ptr<std::byte> copy) { copy_ = std::move(copy); }
   std::byte* copy() const { return copy_.get(); }

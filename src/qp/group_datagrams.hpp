@@ -1,7 +1,8 @@
 #pragma once
-// UD to groups (multicast): one datagram, and everybody that is attached gets it, in whatever process or host, the
-// sender's own queue pairs too. It has no session: nothing is repeated, nothing is sealed, and where it comes from is
-// what it says. So it is looked at whole, at once, and nothing is kept of it.
+// UD datagrams to groups (multicast). Each attached queue pair gets a copy, in all processes and hosts, including queue
+// pairs of the sender's process. There is no session: datagrams are neither retransmitted nor sealed, and their source
+// address is not verified. So the engine checks and delivers each datagram as a whole, at once, and stores no part of
+// it.
 
 #include <chrono>
 
@@ -17,15 +18,15 @@ class GroupDatagrams {
   GroupDatagrams(Shared& shared, PairTable& pairs, Datagrams& datagrams, GroupTable& groups)
       : shared_(shared), pairs_(pairs), datagrams_(datagrams), groups_(groups) {}
 
-  /// A request whose own memory is in the list.
+  /// Sends a request; `list` has its memory.
   Datagrams::Sent send(const QueuePair& pair, const SendEntry& entry, const GatherList& list);
-  /// Takes what has come. True if there was anything.
+  /// Takes datagrams that have arrived. Returns true if there were any.
   bool progress();
-  /// One that has come.
+  /// Takes one datagram.
   void take(const path::GroupSockets::Received& datagram);
 
  private:
-  static constexpr base::Duration kLookEvery = std::chrono::microseconds(5);  // a look is a system call
+  static constexpr base::Duration kLookEvery = std::chrono::microseconds(5);  // each poll is a system call
 
   Datagrams::Sent drop(std::uint64_t& counter);
 

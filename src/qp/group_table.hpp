@@ -1,5 +1,5 @@
 #pragma once
-// Which queue pairs of an engine are attached to which groups (multicast). Both are bounded.
+// The multicast groups of an engine, and the queue pairs that are attached to each. Both are limited in number.
 
 #include <cstdint>
 #include <optional>
@@ -17,26 +17,29 @@ namespace fairlead::qp {
 class GroupTable {
  public:
   static constexpr std::size_t kGroupsMost = 64;
-  static constexpr std::size_t kPairsMost = 256;  // of one group
+  static constexpr std::size_t kPairsMost = 256;  // for each group
 
   explicit GroupTable(Shared& shared) : shared_(shared) {}
 
-  /// `lid` names the group, too, if it is not 0; the first one counts. Attached twice is attached once.
+  /// Attaches a UD queue pair to the group; a second time has no effect. A `lid` other than 0 also names the group;
+  /// that of the first queue pair counts. Errors: `invalid` (not UD, or no group's GID), `no_memory` at a limit,
+  /// `not_supported` without a path for groups, `not_permitted` if unsealed datagrams are forbidden.
   Result<> attach(const QueuePair& pair, const verbs::Gid& gid, std::uint16_t lid);
-  /// `stale` if it is not attached.
+  /// Returns `stale` if the queue pair is not attached.
   Status detach(const QueuePair& pair, const verbs::Gid& gid);
   bool is_attached(const QueuePair& pair) const;
-  /// The queue pair goes.
+  /// Detaches a queue pair that is freed from all groups.
   void forget(const QueuePair& pair);
   bool is_empty() const { return groups_.empty(); }
 
-  /// Indices; none if nobody is attached.
+  /// Returns the indices of the attached queue pairs.
   std::span<const std::uint32_t> pairs_of(const verbs::Gid& canonical) const;
-  /// Null if no group here has that LID.
+  /// Returns null if no group here has this LID.
   const verbs::Gid* find_lid(std::uint16_t lid) const;
-  /// With which of both nothing unsealed may be exchanged, so that nothing goes to the group: its address, or our own.
+  /// Returns the address that forbids unsealed datagrams: the group's or the engine's own. Returns nothing if both
+  /// permit them.
   std::optional<base::SocketAddress> sealed_address(const base::SocketAddress& group) const;
-  /// Where its datagrams go.
+  /// Returns the destination of datagrams to the group.
   base::SocketAddress address_of(const verbs::Gid& canonical) const;
 
  private:

@@ -1,5 +1,6 @@
 #pragma once
-// What a RoCE v2 device puts before a datagram's data: an IPv6 header, or an IPv4 header in the last 20 bytes.
+// The header that a RoCE v2 device places before the payload of a datagram: an IPv6 header, or an IPv4 header in the
+// last 20 bytes.
 
 #include <array>
 #include <cstddef>
@@ -14,13 +15,13 @@ inline constexpr std::size_t kHeaderArea = 40;
 std::array<std::byte, kHeaderArea> network_header(const base::SocketAddress& from, const base::SocketAddress& to,
                                                   std::uint64_t size, std::uint8_t traffic_class);
 
-/// Which of them, as mlx5 tells it in the low bits of a completion's service level. UCX looks at the wrong place
-/// without.
+/// Returns the kind of header, 1 for IPv6 and 2 for IPv4: mlx5 reports it in the low bits of a completion's service
+/// level. Without it UCX reads the wrong bytes.
 inline std::uint8_t header_kind(const base::SocketAddress& from) {
   return from.is_v4() ? 2 : 1;
 }
 
-/// Of a datagram to a group: IPv4 if both are.
+/// The header of a datagram to a group: IPv4 if sender and group are IPv4.
 std::array<std::byte, kHeaderArea> group_header(const base::SocketAddress& from,
                                                 const std::array<std::uint8_t, 16>& group, std::uint64_t size,
                                                 std::uint8_t traffic_class);

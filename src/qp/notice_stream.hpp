@@ -1,8 +1,9 @@
 #pragma once
-// Facts for an owner above, told through a descriptor: completion channels and asynchronous events. A bounded event
-// queue, and a semaphore that counts what waits in it, so that each notice is a fresh edge of readiness.
+// Notices for an API, announced through a descriptor: completion channels and asynchronous events. It is a bounded
+// event queue with a semaphore (eventfd) that counts the queued notices, so that each notice makes the descriptor ready
+// again (a new edge for epoll).
 //
-// Produced under the engine's lock; consumed by one thread at a time.
+// Notices are produced under the engine's lock, and consumed by one thread at a time.
 
 #include <atomic>
 #include <cstdint>
@@ -16,7 +17,7 @@ namespace fairlead::qp {
 
 struct Notice {
   std::uint32_t kind = 0;    // verbs::AsyncEventType, or kCompletion
-  std::uint64_t cookie = 0;  // the owner's word of the object
+  std::uint64_t cookie = 0;  // the owner's word for the object
 
   static constexpr std::uint32_t kCompletion = ~0U;
 };
@@ -27,12 +28,12 @@ class NoticeStream {
 
   explicit NoticeStream(base::FileDescriptor semaphore) : semaphore_(std::move(semaphore)) {}
 
-  /// False if it is full: the owner has not fetched the last kCapacity.
+  /// Returns false if the queue is full: the consumer has not taken the last kCapacity notices.
   bool produce(const Notice& notice);
-  /// The next one; null if there is none. The semaphore has been taken by reading the descriptor.
+  /// Returns the next notice, or null. The consumer has read the descriptor before, which decrements the semaphore.
   const Notice* consume() { return notices_.consume(); }
   int descriptor() const { return semaphore_.get(); }
-  /// Notices that found no room.
+  /// Number of notices that were dropped because the queue was full.
   std::uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// The notice streams of one engine's faces. Under the engine's lock.
+// The notice streams of an engine's APIs. Under the engine's lock.
 
 #include <sys/eventfd.h>
 
@@ -13,7 +13,7 @@ namespace fairlead::qp {
 
 class NoticeStreams {
  public:
-  /// The descriptor that one needs, made without the lock.
+  /// Returns the descriptor for a stream. Called without the lock.
   static Result<base::FileDescriptor> make_semaphore() {
     return base::open_event_descriptor("a completion channel", EFD_SEMAPHORE);
   }

@@ -1,13 +1,15 @@
 #pragma once
-// One-sided requests to an engine of the same host that shows us its memory: we carry them out by ourselves, and nobody
-// there has to run (onesided/remote_memory.hpp). What lies outside its arena is reached by system calls: writes and
-// reads of reliable queue pairs, which no other request may overtake. If a call fails the request is sent: the
-// responder does all of it (again), or says what is wrong. Only what certainly succeeds goes this way; all else is sent
-// as a message, so that errors, events and their order come from the responder as ever.
+// One-sided requests to an engine of the same host. The initiator completes them itself in the owner's memory, and the
+// owner need not run (onesided/remote_memory.hpp). Memory in the owner's arena is mapped; other memory is reached by
+// cross-memory attach. That is only for writes and reads of reliable queue pairs, without an earlier pending request.
+// If a system call fails, the request is sent as a message: the responder executes all of it (again), or reports the
+// error. The initiator completes only requests that certainly succeed. It sends all others as messages, so errors,
+// events and their order come from the responder as usual.
 //
-// Order. A request is carried out when all before it have ended. Behind messages it waits for that, unless one of them
-// is for the peer's program, which may take its time: then it is sent, too. A request that was sent once is never
-// carried out here: the message may still be under way. Sequences count messages only, so the responder need not know.
+// Order. The initiator completes a request itself only when all earlier ones have completed. It waits for earlier ones
+// that were sent as messages. But if one of those depends on the peer's program, which may be slow, the request is
+// sent, too. A request that was sent once is never completed by the initiator: the message may still be in flight.
+// Sequences count messages only, so the responder is not affected.
 
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +27,7 @@ class OneSided {
   OneSided(Shared& shared, Outstanding& outstanding) : shared_(shared), outstanding_(outstanding) {}
 
   enum class Result : std::uint8_t { sent_as_message, later, done };
-  /// The next request of a pair.
+  /// Tries to complete the next request of the queue pair. `later`: an earlier one has to complete first.
   Result carry_out(QueuePair& pair, RequestNumber number);
 
  private:

@@ -1,5 +1,6 @@
 #pragma once
-// What each opcode means: to the requester by the work request's opcode, to the responder by the wire's operation.
+// The properties of each opcode. The requester looks them up by the work request's opcode, the responder by the
+// operation on the wire.
 
 #include <array>
 #include <cstdint>
@@ -18,23 +19,23 @@ struct OpcodeTraits {
   bool has_imm;
   wire::Operation operation;
   verbs::WcOpcode completion;
-  std::uint32_t right;  // that the target has to give; sends need none
+  std::uint32_t right;  // access right required at the target; 0 for sends
 
   constexpr bool is_send() const { return kind == send; }
   constexpr bool is_atomic() const { return kind == atomic; }
-  /// Eight bytes, in their place, at once.
+  /// Accesses 8 aligned bytes, atomically.
   constexpr bool is_word() const { return is_atomic() || completion == verbs::WcOpcode::atomic_write; }
-  /// From here to there.
+  /// The request carries data.
   constexpr bool has_data() const { return kind == send || kind == write; }
-  /// From there to here, in an answer of its own.
+  /// A separate answer carries data.
   constexpr bool has_result() const { return kind == read || kind == atomic; }
-  /// Of this end alone: nothing is sent.
+  /// The requester executes it; nothing is sent.
   constexpr bool is_local() const { return kind == local; }
-  /// The peer's program has no part in it.
+  /// The peer's program does not take part in it.
   constexpr bool is_one_sided() const { return kind == write ? !has_imm : has_result(); }
 };
 
-/// In the order of verbs::SendOpcode.
+/// By verbs::SendOpcode.
 inline constexpr std::array<OpcodeTraits, 11> kOpcodes = [] {
   using enum OpcodeTraits::Kind;
   using Wire = wire::Operation;
@@ -66,11 +67,11 @@ static_assert(traits_of(verbs::SendOpcode::write_imm).has_imm && traits_of(verbs
               traits_of(verbs::SendOpcode::read).kind == OpcodeTraits::read &&
               traits_of(verbs::SendOpcode::compare_swap).completion == verbs::WcOpcode::compare_swap);
 
-/// Whether a request of that operation brings data; others have no payload.
+/// Returns whether a request with this operation carries data; others have no payload.
 constexpr bool has_data(wire::Operation operation) {
   return operation == wire::Operation::pair_send || operation == wire::Operation::pair_write;
 }
-/// The right that such a request needs at the queue pair and the region.
+/// Returns the right that a request with this operation needs at the queue pair and the region.
 constexpr std::uint32_t right_for(wire::Operation operation) {
   for (const OpcodeTraits& traits : kOpcodes)
     if (traits.operation == operation) return traits.right;

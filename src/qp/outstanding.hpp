@@ -1,16 +1,16 @@
 #pragma once
-// Requests that were begun and are not complete: what answers, outcomes and lost peers mean for them. They are
-// completed in order, or sent again.
+// Requests that were sent and are not complete: the effect of answers, outcomes and lost peers. A request is completed
+// in order, or sent again.
 //
-// The transports deliver each message exactly once, so sending again is for other reasons: the responder had no receive
-// posted (RNR), was not ready yet, had no room for what came early, or its answer never came though the transport says
-// that the request arrived. A request sent again keeps its sequence; the responder recognises what it has executed.
+// The transports deliver each message exactly once, so a request is sent again for other reasons. The responder had no
+// receive posted (RNR), was not ready, or had no room for an early request; or no answer arrived although the request
+// did. A request that is sent again keeps its sequence, and the responder recognises what it has executed.
 //
-// A reliable queue pair whose peer is lost: its requests fail when a device's timer would have given up, not before.
-// Programs count on that time: who has sent more than the peer waits for has mostly ended itself by then. Until it
-// comes nothing is sent (a process that comes back at that address has other queue pairs), nothing of the peer is
-// believed, and what is posted waits behind. But as long as nothing of the peer has come, the session may have been
-// that of a process which was at this address before: what was sent to it is sent again, to the one that is there now.
+// If the peer of a reliable queue pair is lost, its requests fail when a device's timer would have expired, not before.
+// Programs rely on that time: those that have sent more than the peer waits for have mostly ended by then. Until then
+// nothing is sent, because a process that restarts at the address has other queue pairs. Answers are ignored, and new
+// requests wait. But if nothing has arrived from the peer yet, the session may have been that of an earlier process at
+// this address. Then the requests are sent again, to the current process.
 
 #include <cstddef>
 #include <span>
@@ -26,26 +26,26 @@ class Outstanding {
   Outstanding(Shared& shared, Completer& completer, Executor& executor)
       : shared_(shared), completer_(completer), executor_(executor) {}
 
-  /// What the other side says of a request that was sent, and of all before it.
+  /// Applies an answer to a request that was sent, and to all before it.
   void take_answer(QueuePair& pair, RequestNumber number, const Answer& answer);
-  /// Data of a read, the old value of an atomic.
+  /// Places data of a read, or the old value of an atomic, in the memory of the request.
   void place_result(QueuePair& pair, RequestNumber number, std::uint64_t offset, std::span<const std::byte> bytes);
   void finish_result(QueuePair& pair, RequestNumber number);
   void not_ready(QueuePair& pair, RequestNumber number, verbs::Cause cause);
-  /// From there on all is sent again, after a pause.
+  /// All requests from `number` on are sent again, after a pause.
   void go_back(QueuePair& pair, RequestNumber number, base::Duration pause);
-  /// It has failed; what was sent after it does not count any more.
+  /// The request has failed. Requests that were sent after it count as not sent.
   void fail(QueuePair& pair, RequestNumber number, verbs::WcStatus status, verbs::Cause cause);
   void complete_in_order(QueuePair& pair);
-  /// Nobody answers it: it is done when it has been handed over (UC, UD).
+  /// Completes a request that has no answer (UC, UD) when the transport has taken it.
   void complete_unanswered(QueuePair& pair, SendEntry& entry) {
     entry.is_done = true;
     complete_in_order(pair);
   }
 
-  /// The session has ended, and the pair has requests that have not.
+  /// The session has ended while the queue pair had pending requests.
   void lose_session(QueuePair& pair, Status status);
-  /// The same; or there is no way to the peer.
+  /// The peer is lost, or cannot be reached. The requests fail when the time above is over.
   void lose(QueuePair& pair, Status status);
   void end_lost(QueuePair& pair);
 

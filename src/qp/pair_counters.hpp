@@ -1,5 +1,5 @@
 #pragma once
-// What queue pairs did, and what was refused or thrown away: one counter a reason; under "qp." in the statistics.
+// Counters of queue pairs, under "qp." in the statistics. Each reason to refuse or drop something has its own counter.
 
 #include <array>
 #include <cstdint>

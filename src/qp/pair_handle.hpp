@@ -1,5 +1,5 @@
 #pragma once
-// How faces name a queue pair of an engine.
+// Names a queue pair of an engine for the APIs.
 
 #include <cstdint>
 

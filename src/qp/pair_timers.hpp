@@ -1,6 +1,5 @@
 #pragma once
-// When queue pairs want to be looked at. An entry may be early, never late: whoever waits for something later leaves
-// it.
+// The timers of queue pairs. A timer may be early, never late: a deadline that moves later does not change it.
 
 #include <cstdint>
 #include <optional>
@@ -27,7 +26,7 @@ class PairTimers {
     timer.at = at;
     timers_.insert(timer);
   }
-  /// The pair whose timer has ended; none if there is none by now.
+  /// Returns the index of a queue pair whose timer has expired; nothing if there is none.
   std::optional<std::uint32_t> take(base::Instant now) {
     if (next() > now) return std::nullopt;
     PairTimer& first = *timers_.begin();
@@ -35,7 +34,7 @@ class PairTimers {
     first.at = base::kNever;
     return first.pair;
   }
-  /// kNever if nobody waits.
+  /// Returns the earliest deadline; kNever if there is none.
   base::Instant next() const { return timers_.empty() ? base::kNever : timers_.begin()->at; }
 
  private:

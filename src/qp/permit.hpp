@@ -1,11 +1,12 @@
 #pragma once
-// The right to a range of registered memory. Only RegionTable::locate() makes one, after it has checked key, protection
-// domain, bounds and rights; and what a peer sends gets into registered memory through a permit alone. So nothing is
-// written whose right to be there was not checked. It is good for the call that asked for it: a region may go at any
-// time, so nobody keeps one.
+// The right to access a range of registered memory. Only RegionTable::locate() creates one, after it has checked key,
+// protection domain, bounds and rights. Bytes from a peer are written to registered memory only through a permit, so no
+// write is unchecked. A permit is valid during the call that asked for it, and is not stored, because a region may be
+// deregistered at any time.
 //
-// Memory of a region of the whole address space may even go during the call. A permit for it is checked: the kernel
-// copies, and nobody follows the address. It permits no direct bytes, so that ordinary permits need no question more.
+// Memory in a region of the whole address space may be unmapped even during the call. Its permit is "checked": the
+// kernel copies, and no code dereferences the address. Such a permit has a length of 0 for direct access, so ordinary
+// permits need no additional check.
 
 #include <sys/uio.h>
 
@@ -26,26 +27,26 @@ namespace fairlead::qp {
 
 class Permit {
  public:
-  /// Of nothing.
+  /// A permit for nothing.
   Permit() = default;
 
   bool is_refused() const { return at_ == nullptr; }
-  /// Why, if it is refused.
+  /// The reason, if it is refused.
   verbs::Cause cause() const { return cause_; }
-  /// The region's, with its epoch, for whoever holds it.
+  /// The region's slot with its epoch, for RegionTable::hold().
   std::uint32_t slot() const { return slot_; }
-  /// Whether it is followed by the kernel alone.
+  /// Returns whether only the kernel may access the memory.
   bool is_checked() const { return checked_ != 0; }
-  /// To be read, unless it is checked.
+  /// The first byte. It must not be dereferenced if the permit is checked.
   const std::byte* at() const { return at_; }
-  /// For whoever reads it later, or writes to it by a system call.
+  /// The range, for a message that refers to it, or for a system call.
   iovec range() const { return {at_, length_ + checked_}; }
 
-  /// They may overlap with what is there. False if it has gone.
+  /// Copies `bytes`, which may overlap the range. Returns false if the memory is not mapped any more.
   [[nodiscard]] bool write(std::span<const std::byte> bytes) const {
     if (bytes.size() > length_) [[unlikely]]
       return write_checked(0, bytes);
-    constexpr std::size_t kWordLeast = 4, kWordsMost = 32;  // such are read as a whole before they are written
+    constexpr std::size_t kWordLeast = 4, kWordsMost = 32;  // copy_short() reads all bytes before it writes
     if (bytes.size() >= kWordLeast && bytes.size() <= kWordsMost) {
       base::copy_short(at_, bytes.data(), bytes.size());
     } else if (!bytes.empty()) {
@@ -53,7 +54,8 @@ class Permit {
     }
     return true;
   }
-  /// Its last byte, when all else is there: a program may spin on it. False if it has gone.
+  /// Stores the last byte, after all others: a program may spin on it. Returns false if the memory is not mapped any
+  /// more.
   [[nodiscard]] bool store_last(std::byte value) const {
     if (length_ == 0) [[unlikely]] {
       std::atomic_thread_fence(std::memory_order_release);
@@ -62,7 +64,8 @@ class Permit {
     std::atomic_ref(at_[length_ - 1]).store(value, std::memory_order_release);
     return true;
   }
-  /// For an atomic operation; null if it has gone. The kernel has none, so checked memory is only asked for beforehand.
+  /// Returns the address for an atomic operation; null if the memory is not mapped any more. No system call is atomic,
+  /// so checked memory is only probed before the access.
   std::uint64_t* word() const {
     if (sizeof(std::uint64_t) > length_ && !is_word_there()) [[unlikely]]
       return nullptr;
@@ -92,8 +95,8 @@ class Permit {
   }
 
   std::byte* at_ = nullptr;
-  std::uint64_t length_ = 0;   // that may be followed
-  std::uint64_t checked_ = 0;  // that may not
+  std::uint64_t length_ = 0;   // bytes that may be dereferenced
+  std::uint64_t checked_ = 0;  // bytes that only the kernel may access
   std::uint32_t slot_ = 0;
   verbs::Cause cause_ = verbs::Cause::none;
 };

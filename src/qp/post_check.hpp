@@ -1,5 +1,5 @@
 #pragma once
-// Whether a queue pair of that plan could ever take a request. Its state and its depth are not looked at.
+// Checks whether a queue pair with this plan could ever accept a request, whatever its state and free slots.
 
 #include <cstdint>
 
@@ -10,7 +10,7 @@
 
 namespace fairlead::qp {
 
-/// Of those that have conditions of their own.
+/// The additional conditions of atomic writes and bindings.
 inline bool is_possible_word_or_binding(const PairPlan& plan, const verbs::SendRequest& request, std::uint64_t length) {
   if (request.opcode == verbs::SendOpcode::bind_window) return request.binding != nullptr;
   if (request.opcode != verbs::SendOpcode::atomic_write) return true;
@@ -18,9 +18,9 @@ inline bool is_possible_word_or_binding(const PairPlan& plan, const verbs::SendR
   return plan.type == verbs::QpType::rc && length == kWord && request.remote_addr % kWord == 0;
 }
 
-/// `length`: of all its pieces together.
+/// Sets `length` to the bytes of all SGEs together.
 inline bool is_possible(const PairPlan& plan, const verbs::SendRequest& request, std::uint64_t& length) {
-  // The count of pieces is the caller's: none of them is looked at before it has been checked.
+  // The caller chose the number of SGEs, so it is checked before any of them is read.
   if (request.sges.size() > plan.capacity.max_send_sge || !is_opcode(request.opcode)) return false;
   length = 0;
   for (const verbs::Sge& sge : request.sges) length += sge.length;

@@ -1,6 +1,6 @@
 #pragma once
-// What peers of this host may see of our regions and queue pairs, so that they carry out one-sided requests by
-// themselves (onesided/publisher.hpp).
+// Publishes this engine's regions and queue pairs, so that local peers complete one-sided requests themselves
+// (onesided/publisher.hpp).
 
 #include <cstdint>
 
@@ -14,9 +14,9 @@ class PublishedTables {
  public:
   explicit PublishedTables(Shared& shared) : regions_(shared.regions), publisher_(shared.connections()) {}
 
-  /// As it is now: nothing while it takes no requests.
+  /// Publishes the current state of a queue pair, or withdraws it while it accepts no requests.
   void publish(const QueuePair& pair);
-  /// The region of a key as it is now, or its end.
+  /// Publishes the current region of the key, or withdraws it if there is none.
   void publish_region(std::uint32_t key);
 
  private:

@@ -1,15 +1,15 @@
 #pragma once
-// All queue pairs of one engine, with what they need: regions, completion streams, receive queues. Passive like the
-// engine: time is an argument, the caller holds the engine's lock. A client of the transports (transport/client.hpp).
+// All queue pairs of an engine, with their regions, completion streams and receive queues. Passive like the engine:
+// time is an argument, and the caller holds the engine's lock. A client of the transports (transport/client.hpp).
 //
-//     Requester       what is posted is sent in order        Responder    requests are executed in order
-//       Outstanding   what was sent and is not complete        Executor   one request: judged, carried out, completed
-//       OneSided      in a mapped peer's memory                Answers    what goes back
-//       Datagrams     UD, both directions                      ReorderBuffer  what comes early, or in chunks
-//       GroupDatagrams  UD to groups                             GroupTable     who is attached to them
+//     Requester         sends posted requests in order      Responder        executes requests in order
+//       Outstanding     requests sent, not complete           Executor       checks, executes, completes a request
+//       OneSided        in a local peer's memory              Answers        answers to requesters
+//       Datagrams       UD, both directions                   ReorderBuffer  early requests, messages in chunks
+//       GroupDatagrams  UD to groups                          GroupTable     queue pairs attached to groups
 //
-// Down by call: those on the left may call those on the right, and both Completer, which ends requests, receives and
-// queue pairs.
+// The classes on the left may call those on the right. Both call Completer, which completes requests and receives and
+// ends queue pairs.
 
 #include <memory>
 #include <span>
@@ -47,7 +47,7 @@ class QueuePairs {
 
   PairAccount* accounts() { return completer_.accounts(); }
   RegionTable& regions() { return shared_.regions; }
-  /// What peers of this host may do by themselves with a region, by its key: as it is now, or its end.
+  /// Publishes the current region of the key to local peers, or withdraws it.
   void publish_region(std::uint32_t key) { published_.publish_region(key); }
 
   Status open_receive_queue(const ReceiveQueuePlan& plan, ReceiveQueueHandle& handle) {
@@ -62,13 +62,13 @@ class QueuePairs {
   CompletionStream* open_completions(const CompletionStream::Plan& plan);
   Status close_completions(CompletionStream* stream);
 
-  /// Throws std::bad_alloc, as all that opens something; then nothing has happened.
+  /// Throws std::bad_alloc, like all calls that open something, and then has changed nothing.
   Status open_pair(const PairPlan& plan, PairHandle& handle, std::uint32_t& number);
-  /// Ends it in any state; it can be freed when is_quiet().
+  /// Ends a queue pair in any state. It can be freed when is_quiet() returns true.
   void begin_close(PairHandle handle, base::Instant now);
-  /// Nothing of it is in flight any more.
+  /// Returns whether no message of the queue pair is in flight.
   bool is_quiet(PairHandle handle);
-  /// Peers that keep a pair from being quiet, or a region held, are expelled at the next occasion.
+  /// Condemns the peers whose messages delay a close, or hold a region: the engine ends their sessions.
   void press_for(PairHandle handle);
   void press_for_region(std::uint32_t key, bool is_from_before = false);
   void free_pair(PairHandle handle);
@@ -77,21 +77,21 @@ class QueuePairs {
   Result<> attach_group(PairHandle handle, const verbs::Gid& group, std::uint16_t lid);
   Status detach_group(PairHandle handle, const verbs::Gid& group);
   bool is_in_group(PairHandle handle);
-  /// Calls visit(pair) for each.
+  /// Calls visit(pair) for each queue pair.
   template <typename Visit>
   void for_each(Visit&& visit) {
     pairs_.for_each(std::forward<Visit>(visit));
   }
 
-  /// Whether it speaks to a peer of this host.
+  /// Returns whether the peer is on this host.
   bool is_on_host(PairHandle handle);
   int post_send(PairHandle handle, std::span<const verbs::SendRequest> requests, std::size_t& taken, base::Instant now);
   int post_send_all(PairHandle handle, std::span<const verbs::SendRequest> requests, base::Instant now);
   int post_receive(PairHandle handle, std::span<const verbs::ReceiveRequest> requests, std::size_t& taken);
 
-  // The engine's side.
+  // Calls of the engine.
   void deliver(const link::Delivery& delivery, base::Instant now);
-  /// A short one from a peer of this host. False if it is for somebody else.
+  /// Delivers a short message from a local peer. Returns false if it belongs to another client.
   bool deliver_short(link::PeerHandle from, const wire::ShmHead& head, const wire::ShmOrdered& turn,
                      std::span<const std::byte> bytes, base::Instant now);
   void end_outcome(const link::Outcome& outcome, base::Instant now) {
@@ -100,16 +100,16 @@ class QueuePairs {
   }
   /// The sender of a half-received message is lost.
   void end_arrival(std::uint64_t target, Status status);
-  /// A peer is lost; what was in flight to it has had its outcome.
+  /// A peer is lost. All messages in flight to it have had their outcome.
   void end_peer(link::PeerHandle peer, Status status, base::Instant now);
   bool progress(base::Instant now);
   base::Instant next_deadline() const;
 
-  /// Whether answers wait to leave.
+  /// Returns whether answers have to be sent.
   bool is_owing() const { return answers_.is_any_owed() || answers_.is_any_deferred(); }
   const PairCounters& counters() const { return shared_.counters; }
 
-  /// Ends the process if anything contradicts itself. Looks at everything: for the simulator.
+  /// Checks the invariants of everything, and ends the process if one is violated. For the simulator.
   void check();
 
  private:

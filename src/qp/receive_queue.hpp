@@ -1,5 +1,5 @@
 #pragma once
-// Posted receives in order, of one queue pair or shared by any number of them, in a ring whose size is a power of two.
+// A receive queue, of one queue pair or shared by any number of them. It is a ring whose size is a power of two.
 
 #include <cstdint>
 #include <map>
@@ -17,10 +17,10 @@ namespace fairlead::qp {
 
 using ReceiveNumber = wire::SerialNumber<struct OfReceiveQueue>;
 
-/// One that was taken out of its queue.
+/// A receive that was taken out of its queue.
 struct TakenReceive {
   std::uint64_t id = 0;
-  std::span<const verbs::Sge> sges;  // until the next one is posted
+  std::span<const verbs::Sge> sges;  // valid until the next receive is posted
 };
 
 class ReceiveQueue {
@@ -39,7 +39,8 @@ class ReceiveQueue {
   ReceiveQueueFacts facts() const { return {plan_.depth, is_limit_armed_ ? plan_.limit : 0, count(), xrc_number}; }
 
   void post(const verbs::ReceiveRequest& request);
-  /// The oldest, which is there, stays; take() makes it the caller's, and tells if so few are left as was asked for.
+  /// Returns the oldest receive and leaves it in the queue, which must not be empty. take() removes it, and sends the
+  /// limit notice if fewer than the limit are left.
   TakenReceive front() const {
     const Entry& entry = entries_[head_.value & mask_];
     return {entry.id, {sges_.data() + std::size_t{head_.value & mask_} * plan_.sges, entry.sge_count}};
@@ -56,16 +57,16 @@ class ReceiveQueue {
       tell_limit();
     return id;
   }
-  /// One that is neither kept nor filled: its place counts all the same.
+  /// Counts a receive that is flushed at once and not stored.
   void pass() { ++head_, ++tail_; }
   void forget_all() { head_ = tail_; }
-  /// `invalid` if more are posted. They stay.
+  /// Changes depth and limit; posted receives stay. Returns `invalid` if more than `depth` are posted, or `depth` is 0.
   Status change(std::uint32_t depth, std::uint32_t limit);
 
   std::uint32_t users = 0;
   std::uint32_t xrc_number = 0;  // 0: none
 
-  /// Ends the process if anything contradicts itself.
+  /// Ends the process if an invariant is violated.
   void check(std::uint32_t slot) const;
 
  private:
@@ -87,14 +88,14 @@ class ReceiveQueue {
   std::vector<verbs::Sge> sges_;
 };
 
-/// Bytes that fit into them.
+/// Returns the bytes that fit into the SGEs.
 inline std::uint64_t room_of(std::span<const verbs::Sge> sges) {
   std::uint64_t room = 0;
   for (const verbs::Sge& sge : sges) room += sge.length;
   return room;
 }
 
-/// Those of an engine, by name.
+/// The receive queues of an engine.
 class ReceiveQueues {
  public:
   Status open(const ReceiveQueuePlan& plan, ReceiveQueueHandle& handle);
@@ -102,15 +103,15 @@ class ReceiveQueues {
   Status close(ReceiveQueueHandle handle);
   ReceiveQueue* find(ReceiveQueueHandle handle) { return queues_.find(handle.slot, handle.generation); }
   ReceiveQueue& operator[](std::uint32_t slot) { return queues_[slot]; }
-  /// XRC: the slot of that number, if it is of this domain; else kNone.
+  /// XRC: returns the slot of the queue with this number, if it belongs to the domain; else kNone.
   std::uint32_t find_shared(std::uint32_t number, std::uint32_t xrc_domain) {
     const std::uint32_t slot = number < numbered_.size() ? numbered_[number] : kNone;
     return slot != kNone && queues_[slot].xrc_domain() == xrc_domain ? slot : kNone;
   }
   static constexpr std::uint32_t kNone = base::Slab<ReceiveQueue>::kNone;
-  /// A queue pair has ended; one of its own ends with it.
+  /// Releases the queue for a queue pair that is freed. `is_own`: only that queue pair used it, and it is freed, too.
   void let_go(std::uint32_t slot, bool is_own);
-  /// As QueuePairs::check(). `users`: queue pairs, by slot. Adds those that feed a stream.
+  /// For QueuePairs::check(). `users`: queue pairs, by slot. Adds the queues that feed a completion stream.
   void check(const std::vector<std::uint32_t>& users, std::map<const CompletionStream*, std::uint32_t>& of_stream);
 
  private:
@@ -120,7 +121,7 @@ class ReceiveQueues {
 
   base::Slab<ReceiveQueue> queues_{kMost};
   std::vector<std::uint32_t> numbered_;  // slots, by number
-  std::uint32_t number_ = 0;             // the last that was given: one that is free rests until all others were
+  std::uint32_t number_ = 0;             // last number given; a freed one is used again only after all others
 };
 
 }  // namespace fairlead::qp

@@ -1,15 +1,16 @@
 #pragma once
-// Long-lived registered memory: what a 32-bit key names, with which rights, in which protection domain.
+// Registered memory: what a 32-bit key names, with which rights, in which protection domain.
 //
-// A key is 24 bits of slot and 8 of variant, which changes with each use of the slot. Slots come back first in, first
-// out, from at least kRotation of them, so a stale key matches none of the next 255 * kRotation regions.
+// A key has 24 bits of slot and 8 of variant, which changes with each use of the slot. Free slots are reused in FIFO
+// order, from at least kRotation of them. So a stale key matches none of the next 255 * kRotation regions.
 //
-// A memory window is a region whose memory is part of another's, which it cannot outlive. It keeps its slot while it is
-// bound to nothing; each binding has a key, of the device (type 1) or of the program (type 2).
+// A memory window is an entry whose memory is part of a region's. A region must not be removed while windows are bound
+// to it. A window keeps its slot while it is not bound. Each binding has its own key, chosen by the device (type 1) or
+// the program (type 2).
 //
-// Whoever reads the memory later (the link, by reference) holds the region's slot; a removed region cannot be found any
-// more, but its slot comes back, and its owner may unmap it, only when the last hold is gone. A region whose memory is
-// changed keeps its key, and peers go on using it: so holds from before the change are counted apart.
+// A message that the transports send by reference holds the region's slot. A removed region cannot be found any more.
+// Only after its last hold is the slot reused, and may the owner unmap the memory. A region whose memory is changed
+// keeps its key, and peers continue to use it. So holds from before the change are counted separately.
 
 #include <array>
 #include <cstddef>
@@ -26,10 +27,10 @@
 
 namespace fairlead::qp {
 
-/// The part of a region that peers of this host can reach by themselves (shm/arena.hpp).
+/// The part of a region that lies in the arena, where local peers access it directly (shm/arena.hpp).
 struct ArenaPlace {
-  std::uint64_t begin = 0, end = 0;  // bytes of the region; equal: no part
-  std::uint64_t offset = 0;          // of `begin`, in the arena
+  std::uint64_t begin = 0, end = 0;  // offsets in the region, in bytes; equal: no part
+  std::uint64_t offset = 0;          // of `begin` in the arena, in bytes
 };
 
 struct RegionPlan {
@@ -37,10 +38,11 @@ struct RegionPlan {
   std::uint64_t length = 0;  // bytes
   std::uint64_t iova = 0;    // the address that requests use for the first byte
   std::uint32_t access = 0;  // verbs::access
-  std::uint32_t domain = 0;  // who else may use it
+  std::uint32_t domain = 0;  // protection domain
   ArenaPlace arena{};        // set by the engine
-  bool is_foreign = false;   // another process's: it stays where it is
-  /// The whole address space, with length 0 here, so that it is found where no other region would be.
+  bool is_foreign = false;   // memory of another process: not moved to the arena
+  /// The whole address space. Its length is 0 here, so that a lookup treats it separately only when all other regions
+  /// would be out of range.
   bool is_everything = false;
 };
 
@@ -51,46 +53,48 @@ class RegionTable {
 
   explicit RegionTable(std::uint32_t regions_max) : regions_max_(regions_max) {}
 
-  /// The key, or 0 at the bound.
+  /// Returns the key, or 0 at the limit.
   std::uint32_t add(const RegionPlan& plan);
-  /// A window that is bound to nothing: a key that names it and no memory, or 0 at the bound.
+  /// Adds a window that is not bound. Its key names no memory yet; 0 at the limit.
   std::uint32_t add_window(verbs::WindowType type, std::uint32_t domain);
-  /// For a queue pair of that number and domain.
+  /// Binds a window for a queue pair with this number and domain; a length of 0 ends a binding. Returns the reason of a
+  /// refusal, or `none`.
   verbs::Cause bind(const verbs::WindowBinding& binding, std::uint32_t domain, std::uint32_t pair);
-  /// Whether that queue pair, or its peer, may invalidate the window with this key.
+  /// Returns whether this queue pair, or its peer, may invalidate the window with this key.
   bool is_invalidable(std::uint32_t key, std::uint32_t domain, std::uint32_t pair) const;
   void invalidate(std::uint32_t key) { unbind(entries_[key >> 8]); }
-  /// By any of its keys.
+  /// `key`: any key of the window.
   void remove_window(std::uint32_t key);
-  /// Whether windows are bound to this region.
+  /// Returns whether windows are bound to this region.
   bool has_windows(std::uint32_t key) const { return find(key) != nullptr && entries_[key >> 8].windows != 0; }
   void unbind_windows_of_region(std::uint32_t key);
   void unbind_windows_of_pair(std::uint32_t number);
 
-  /// From now on the key names nothing. False if it does not now.
+  /// Removes a region: the key names nothing any more. Returns false if it named nothing before.
   bool remove(std::uint32_t key);
-  /// The key names this from now on. `stale` if it names nothing now, `again` while what it was before its last change
-  /// is held.
+  /// Changes what the key names. Returns `stale` if it names nothing now. Returns `again` if messages hold the present
+  /// memory and also the memory before the last change.
   Status change(std::uint32_t key, const RegionPlan& plan);
-  /// Whether somebody still reads the memory of a region of this slot.
+  /// Returns whether a message holds the region in this slot: its present memory, or that before its last change.
   bool is_held(std::uint32_t key) const {
     const Entry& entry = entries_[key >> 8];
     return entry.holds[0] != 0 || entry.holds[1] != 0;
   }
-  /// Or the memory that it had before its last change.
+  /// Returns whether a message holds the memory that the region had before its last change.
   bool is_held_from_before(std::uint32_t key) const {
     const Entry& entry = entries_[key >> 8];
     return entry.holds[entry.epoch() ^ 1] != 0;
   }
-  /// Whether such a hold is of that region: of all its memory, or only of what it was before its last change.
+  /// Returns whether a hold is for this region. `is_from_before`: only holds from before its last change count.
   bool is_hold_of(std::uint32_t hold, std::uint32_t key, bool is_from_before) const {
     return slot_of(hold) == key >> 8 && (!is_from_before || hold != entries_[key >> 8].hold);
   }
   bool is_known(std::uint32_t key) const { return find(key) != nullptr; }
   const RegionPlan& plan(std::uint32_t key) const { return entries_[key >> 8].plan; }
 
-  /// `length` bytes from `address` on, if the key's region contains them all, in that domain, with all these rights.
-  /// `pair`: the number of the queue pair to which a peer names the key; 0: this end itself, which uses no window.
+  /// Returns a permit for `length` bytes from `address` on, if the key's region contains them, is in this domain and
+  /// grants all these rights. Else the permit is refused, with the reason. `pair`: number of the queue pair on which a
+  /// peer uses the key; 0: this end, which cannot use windows.
   Permit locate(std::uint32_t key, std::uint32_t domain, std::uint64_t address, std::uint64_t length,
                 std::uint32_t access, std::uint32_t pair = 0) const {
     const Entry* entry = find(key);
@@ -107,29 +111,29 @@ class RegionTable {
     return {plan.base + offset, length, entry->hold};
   }
 
-  /// Counts one more hold, as a permit names it.
+  /// Adds a hold. `hold`: Permit::slot().
   void hold(std::uint32_t hold) { ++entries_[slot_of(hold)].holds[(hold & kEpoch) != 0]; }
   void let_go(std::uint32_t hold);
   static std::uint32_t slot_of(std::uint32_t hold) { return hold & ~kEpoch; }
-  /// As QueuePairs::check(). `holds`: by slot, as those count that hold.
+  /// For QueuePairs::check(). `holds`: by slot, counted from the messages in flight.
   void check(const std::vector<std::uint32_t>& holds) const;
 
   std::uint32_t used() const { return used_; }
 
  private:
   static constexpr std::uint32_t kNone = ~0U;
-  static constexpr std::uint32_t kEpoch = 1U << 30;  // in a hold, besides the slot: changes with the memory
+  static constexpr std::uint32_t kEpoch = 1U << 30;  // part of a hold, besides the slot; changes with the memory
 
   struct Entry {
     RegionPlan plan;
-    std::uint32_t hold = 0;                // what permits name: its own, or of a window its region's
-    std::array<std::uint32_t, 2> holds{};  // by epoch
+    std::uint32_t hold = 0;                // Permit::slot(): its own, or that of a window's region
+    std::array<std::uint32_t, 2> holds{};  // counts, by epoch
     std::uint32_t next_free = kNone;
-    std::uint32_t windows = 0;     // of a region: bound to it
-    std::uint32_t region = kNone;  // of a window: the slot that it is bound to
-    std::uint32_t pair = 0;        // of a window of type 2: the queue pair that has bound it
+    std::uint32_t windows = 0;     // of a region: number bound to it
+    std::uint32_t region = kNone;  // of a window: slot of its region
+    std::uint32_t pair = 0;        // of a window of type 2: number of the queue pair that bound it
     verbs::WindowType type{};      // of a window
-    std::uint8_t variant = 0;      // 0 only before the first use
+    std::uint8_t variant = 0;      // 0 before the first use, or chosen by a program for its window
     bool is_used = false;          // the key names memory
 
     bool is_window() const { return type != verbs::WindowType{}; }
@@ -142,7 +146,7 @@ class RegionTable {
     const Entry& entry = entries_[slot];
     return entry.is_used && entry.variant == (key & 0xFF) ? &entry : nullptr;
   }
-  /// By any of its keys; null if it is none.
+  /// Returns the window of any of its keys; null if there is none.
   Entry* find_window(std::uint32_t key) {
     const std::uint32_t slot = key >> 8;
     return slot < entries_.size() && entries_[slot].is_window() ? &entries_[slot] : nullptr;
@@ -154,7 +158,7 @@ class RegionTable {
   void give_back(std::uint32_t slot);
 
   std::uint32_t regions_max_;
-  std::uint32_t used_ = 0;     // also those removed and still held
+  std::uint32_t used_ = 0;     // regions, also those removed and still held
   std::uint32_t windows_ = 0;  // bound or not
   std::uint32_t first_free_ = kNone, last_free_ = kNone;
   std::vector<Entry> entries_;

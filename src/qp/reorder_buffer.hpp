@@ -1,7 +1,7 @@
 #pragma once
-// Messages that come in chunks, and requests that came before their turn. What waits is copied, within bounds; what
-// finds no room is thrown away and noted, so that the requester is asked to come back with it when its turn has come:
-// the link has acknowledged it and will not.
+// Messages that arrive in chunks, and requests that arrived before their turn. A request that waits is copied, within
+// limits. If there is no room, it is dropped and noted, and the responder asks for it again when its turn comes: the
+// link has acknowledged it and will not retransmit it.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,34 +21,34 @@ class ReorderBuffer {
   explicit ReorderBuffer(Shared& shared) : shared_(shared) {}
 
   Arrival& operator[](std::uint32_t slot) { return places_[slot]; }
-  /// Where a later chunk belongs; null if nobody waits for it.
+  /// Finds the message of a later chunk; null if it is unknown.
   Arrival* find(std::uint64_t target) { return places_.find_target(target); }
   static std::uint32_t slot_of(std::uint64_t target) { return ArrivalPlaces::slot_of(target); }
 
-  /// A place for a request of this pair; kNone if there is none. Its later chunks find it.
+  /// Returns a slot for a request of this queue pair, which its later chunks find; kNone if there is none.
   std::uint32_t open_request(const QueuePair& pair, const link::Delivery& delivery);
   /// The same for an answer, whose chunks are placed at once.
   std::uint32_t open_answer(const QueuePair& pair, const link::Delivery& delivery);
-  /// The same for a datagram, with room for all of it.
+  /// The same for a datagram, with memory for all of it.
   std::uint32_t open_datagram(const link::Delivery& delivery);
-  /// Its place is free; chunks still to come have none.
+  /// Frees the slot. Later chunks are discarded.
   void release(std::uint32_t slot) { places_.release(slot); }
   void release_datagram(std::uint32_t slot);
-  /// Chunks still to come are thrown away.
+  /// Drops a request. Its later chunks are discarded.
   void drop(std::uint32_t slot);
 
-  /// A request before its turn. False if it does not wait: it is known already, or found no room.
+  /// Stores a request that arrived before its turn. Returns false if it is known already, or there is no room.
   bool hold(QueuePair& pair, const link::Delivery& delivery);
-  /// More of one that waits. False if there is no room: it is thrown away.
+  /// Stores a chunk of a request that waits. Returns false if there is no room; the request is then dropped.
   bool hold_more(QueuePair& pair, std::uint32_t slot, const link::Delivery& delivery);
   void unlink(QueuePair& pair, std::uint32_t slot);
-  /// What it held is in its place.
+  /// Subtracts the bytes that an arrival held.
   void let_go(Arrival& arrival) { held_bytes_ -= std::exchange(arrival.bytes_held, 0); }
-  /// Those of the pair, with the one that it executes.
+  /// Drops all requests of the queue pair, including the current one.
   void drop_all(QueuePair& pair);
 
   void check(const QueuePair& pair);
-  /// After all pairs.
+  /// Called after check() of all queue pairs.
   void check_sum();
 
  private:
@@ -64,7 +64,7 @@ class ReorderBuffer {
   Shared& shared_;
   ArrivalPlaces places_;
   std::uint64_t held_bytes_ = 0;
-  std::uint64_t datagram_bytes_ = 0;  // of those
+  std::uint64_t datagram_bytes_ = 0;  // of these, datagrams
   std::uint64_t checked_bytes_ = 0;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// The responder's place in the sequence of the other direction's requests. Sequences wrap; how many are over does not.
+// The responder's position in the sequence of requests. Sequences wrap; the number of finished requests does not.
 
 #include <cstdint>
 
@@ -10,7 +10,7 @@ namespace fairlead::qp {
 class RequestTurn {
  public:
   using Sequence = wire::RequestSequence;
-  static constexpr std::int32_t kDistanceMost = 1 << 24;  // requests between two that may be under way
+  static constexpr std::int32_t kDistanceMost = 1 << 24;  // most requests between two in flight
 
   void begin(Sequence first) {
     next_ = first;
@@ -18,21 +18,22 @@ class RequestTurn {
   }
   /// The sequence of the next request.
   Sequence next() const { return next_; }
-  /// The sequence of the last that is over.
+  /// The sequence of the last request that is finished.
   Sequence last() const { return next_ - 1; }
-  /// It is over: executed, or given up.
+  /// The next request is finished: executed, or given up.
   void pass() {
     ++next_;
     ++over_;
   }
-  /// All before `sequence`.
+  /// All requests before `sequence` are finished.
   void pass_to(Sequence sequence) {
     over_ += count_between(next_, sequence);
     next_ = sequence;
   }
-  /// How far beyond the next one; below zero: over.
+  /// Distance from the next request; negative if the request is finished.
   std::int32_t distance(Sequence sequence) const { return wire::distance(next_, sequence); }
-  /// Whether a request of that sequence may come at all: nobody asks far ahead, or again what was never there.
+  /// Returns whether an honest requester can send this sequence: it is not far ahead, and it is no repetition of a
+  /// request that never existed.
   bool is_possible(Sequence sequence) const {
     if (sequence == next_) [[likely]]
       return true;
@@ -42,7 +43,7 @@ class RequestTurn {
 
  private:
   Sequence next_;
-  std::uint64_t over_ = 0;  // since the beginning
+  std::uint64_t over_ = 0;  // finished requests since begin()
 };
 
 }  // namespace fairlead::qp

@@ -1,6 +1,6 @@
 #pragma once
-// The requester's half of queue pairs: what is posted is sent in order, by the way that suits: as a message, carried
-// out by ourselves, or executed here if both ends are. What comes back is Outstanding's.
+// The requester's half of queue pairs. It sends posted requests in order: as a message, by access to a local peer's
+// memory, or by execution in this engine if both ends are here. Outstanding handles the results.
 
 #include <cstdint>
 #include <span>
@@ -17,7 +17,8 @@ namespace fairlead::qp {
 
 class Requester {
  public:
-  /// Bytes, and the rest of one request, that whoever has the engine's lock copies before others have it.
+  /// Most bytes that one holder of the engine's lock copies before it releases the lock; the last request may exceed
+  /// it.
   static constexpr std::uint64_t kCopiedInTurn = 4ULL << 20;
 
   struct Parts {
@@ -33,33 +34,35 @@ class Requester {
   };
   Requester(Shared& shared, const Parts& parts) : shared_(shared), parts_(parts) { stalled_.reserve(PairTable::kMost); }
 
-  /// 0, or a positive errno. Sent by pump().
+  /// Queues a request, which pump() sends. Returns 0 or a positive errno: EINVAL for a bad request or state, ENOMEM if
+  /// the queue is full.
   int post(QueuePair& pair, const verbs::SendRequest& request);
-  /// Sends what may be sent now.
+  /// Sends the requests that may be sent now.
   void pump(QueuePair& pair);
-  /// A pause has ended, or an answer did not come.
+  /// The timer has expired: a pause has ended, or an answer did not arrive.
   void end_wait(QueuePair& pair);
-  /// What is copied here from now on counts towards kCopiedInTurn; what goes beyond it waits for the next turn.
+  /// Starts a new turn: bytes copied from now on count towards kCopiedInTurn, and requests beyond it wait for the next
+  /// turn.
   void begin_turn() { copied_ = 0; }
-  /// What the transports had no room for, or the turn before.
+  /// Retries requests for which the transports, or the last turn, had no room.
   void retry_stalled();
   void forget(const QueuePair& pair) { std::erase(stalled_, pair.index); }
   bool is_any_stalled() const { return !stalled_.empty(); }
   bool has_copied_its_turn() const { return copied_ >= kCopiedInTurn; }
 
   void take_answer(const link::Delivery& delivery);
-  /// A later chunk of an answer.
+  /// Takes a later chunk of an answer.
   void take_answer_chunk(std::uint32_t slot, const link::Delivery& delivery);
-  /// An acknowledgement that came with a request of the other side, which is known to be connected to us.
+  /// Takes an acknowledgement that a request carries. The sender is known to be connected to this queue pair.
   void take_carried_answer(QueuePair& pair, const wire::Envelope& envelope);
-  /// What the transports say of a message.
+  /// Handles the outcome of a message.
   void end_outcome(const link::Outcome& outcome);
 
  private:
   void pump_more(QueuePair& pair) {
     if (pair.sends.next() != pair.sends.tail()) pump(pair);
   }
-  // Each is true if the next one may be tried.
+  // Each of these returns true if the next request may be tried.
   bool start(QueuePair& pair, RequestNumber number);
   bool start_short(QueuePair& pair, RequestNumber number);
   bool start_connected(QueuePair& pair, RequestNumber number, const SendEntry& entry);
@@ -86,11 +89,11 @@ class Requester {
 
   Shared& shared_;
   Parts parts_;
-  std::vector<std::uint32_t> stalled_;  // indices
-  std::uint64_t copied_ = 0;            // by ourselves, in this turn
+  std::vector<std::uint32_t> stalled_;  // indices of queue pairs
+  std::uint64_t copied_ = 0;            // bytes copied in this turn
 };
 
-/// What the other side has to know of a request.
+/// Returns the envelope of a request.
 wire::Envelope envelope_of(QueuePair& pair, RequestNumber number);
 
 }  // namespace fairlead::qp

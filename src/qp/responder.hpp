@@ -1,7 +1,6 @@
 #pragma once
-// The responder's half of queue pairs: requests are executed one after the other, in the order of their sequence. A
-// chunk of the current one is placed at once, in whatever order; one of a later request waits for its turn; those
-// before are duplicates.
+// The responder's half of queue pairs. It executes requests one at a time, in sequence. Chunks of the current request
+// are placed at once, in any order. Later requests wait for their turn; earlier ones are duplicates.
 
 #include <cstdint>
 #include <span>
@@ -18,21 +17,22 @@ class Responder {
   Responder(Shared& shared, PairTable& pairs, ReorderBuffer& arrivals, Executor& executor, Answers& answers)
       : shared_(shared), pairs_(pairs), arrivals_(arrivals), executor_(executor), answers_(answers) {}
 
-  /// Whose request it is, if this peer may ask there at all; else null, and it was refused.
+  /// Returns the queue pair of a request, if the peer may send to it. Else refuses or drops the request, and returns
+  /// null.
   QueuePair* admit(const link::Delivery& delivery);
-  /// A whole request that was admitted, or its first chunk.
+  /// Takes a request that was admitted, or its first chunk.
   void take(QueuePair& pair, const link::Delivery& delivery);
-  /// A later chunk of a request.
+  /// Takes a later chunk of a request.
   void take_chunk(std::uint32_t slot, const link::Delivery& delivery);
-  /// The sender of a request that had begun to arrive is lost.
+  /// The sender of a partly arrived request is lost.
   void end_arrival(std::uint32_t slot);
-  /// XRC: the queue goes that the current message has its receive from.
+  /// XRC: the shared receive queue that provided the current message's receive is being closed.
   void lose_receive(QueuePair& pair);
-  /// UC: what is missing is not waited for any longer.
+  /// UC: gives up the missing requests.
   void end_gap(QueuePair& pair);
 
  private:
-  static constexpr base::Duration kGapPatience = std::chrono::seconds(1);  // UC: what the link repairs comes earlier
+  static constexpr base::Duration kGapPatience = std::chrono::seconds(1);  // UC; retransmissions arrive sooner
 
   void take_duplicate(QueuePair& pair, const link::Delivery& delivery);
   void take_early(QueuePair& pair, const link::Delivery& delivery);
@@ -40,7 +40,7 @@ class Responder {
   void execute(QueuePair& pair, const link::Delivery& delivery);
   void take_first_chunk(QueuePair& pair, const link::Delivery& delivery);
   void put_chunk(QueuePair& pair, const link::Delivery& delivery);
-  /// Executes what has waited for its turn.
+  /// Executes requests whose turn has come.
   void drain(QueuePair& pair);
   bool run_next(QueuePair& pair);
   bool execute_held(QueuePair& pair, std::uint32_t slot);

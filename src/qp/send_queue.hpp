@@ -3,8 +3,9 @@
 //
 //     head ........ next ........ tail        head: oldest not completed    next: to be sent next    tail: to be posted
 //
-// All before `acked` are acknowledged; a read or atomic also needs its answer (SendEntry::is_done). All before `begun`
-// were sent at least once. Numbers count what was posted, sequences count what is sent as messages alone.
+// Requests before `acked` are acknowledged; a read or atomic also needs its result (SendEntry::is_done). Requests
+// before `begun` were sent at least once. Numbers count posted requests; sequences count only requests that are sent as
+// messages.
 
 #include <cstdint>
 #include <memory>
@@ -32,16 +33,16 @@ struct SendEntry {
   std::uint32_t imm = 0;
   std::uint32_t remote_qpn = 0;   // UD; XRC: the word of wire::SharedQueue; else 0
   std::uint32_t remote_qkey = 0;  // UD
-  std::uint32_t flights = 0;      // submissions whose outcome has not come
+  std::uint32_t flights = 0;      // submissions without an outcome yet
   std::uint16_t sge_count = 0;
   verbs::SendOpcode opcode = verbs::SendOpcode::send;
   std::uint8_t flags = 0;
   std::uint8_t traffic_class = 0;
   std::uint8_t hop_limit = 0;                      // UD
-  static constexpr std::uint8_t kOfShared = 0x80;  // in flags: it names one
+  static constexpr std::uint8_t kOfShared = 0x80;  // in flags: the request names a shared receive queue
   verbs::WcStatus status = verbs::WcStatus::success;
   verbs::Cause cause = verbs::Cause::none;
-  bool is_done = false;  // UC, UD: handed to the wire; read, atomic: answered
+  bool is_done = false;  // UC, UD: taken by the transport; read, atomic: answered
   bool is_sent = false;  // as a message, at least once
 
   const OpcodeTraits& traits() const { return traits_of(opcode); }
@@ -57,9 +58,9 @@ class SendQueue {
  public:
   explicit SendQueue(const verbs::QpCapacity& capacity);
 
-  /// Empty; numbers begin anew.
+  /// Empties the queue; numbers start at 0 again.
   void reset();
-  /// The sequence of the first message.
+  /// Sets the sequence of the first message.
   void begin(wire::RequestSequence first) { first_sequence_ = first; }
 
   RequestNumber head() const { return head_; }
@@ -72,17 +73,17 @@ class SendQueue {
   bool is_any_begun() const { return is_before(head_, begun_); }
   bool is_posted(RequestNumber number) const { return is_between(head_, tail_, number); }
   bool is_out(RequestNumber number) const { return is_between(head_, next_, number); }
-  /// Or the last that was completed, of which one more acknowledgement may come.
+  /// The same, or it is the last completed request, for which one more acknowledgement may arrive.
   bool is_out_or_last(RequestNumber number) const { return is_between(head_ - 1, next_, number); }
   bool is_acked(RequestNumber number) const { return is_before(number, acked_); }
-  /// It was sent before.
+  /// Returns whether the request was sent before.
   bool is_repeated(RequestNumber number) const { return is_before(number, begun_); }
-  /// Whether it need not be sent again.
+  /// Returns whether the request need not be sent again.
   bool is_settled(RequestNumber number) {
     const SendEntry& entry = (*this)[number];
     return entry.traits().has_result() ? entry.is_done : is_acked(number);
   }
-  /// Something that the peer's program takes part in was sent, and is not complete.
+  /// Returns whether a request in which the peer's program takes part was sent and is not complete.
   bool awaits_program() const { return is_before(head_, answered_end_); }
 
   SendEntry& operator[](RequestNumber number) { return entries_[number.value & mask_]; }
@@ -95,11 +96,11 @@ class SendQueue {
   wire::RequestSequence sequence_of(RequestNumber number) const { return first_sequence_ + number.value; }
   RequestNumber number_of(wire::RequestSequence sequence) const { return {count_between(first_sequence_, sequence)}; }
 
-  /// Copies it, with what is inlined; the caller adds what UD needs.
+  /// Copies the request and its inline data. The caller adds the fields of UD, XRC and bindings.
   SendEntry& post(const verbs::SendRequest& request, std::uint64_t length);
-  /// Nobody has seen what was posted from there on.
+  /// Takes back requests from `tail` on, which were not sent.
   void take_back(RequestNumber tail) { tail_ = tail; }
-  /// The next one was sent as a message.
+  /// The next request was sent as a message.
   void sent_message(SendEntry& entry) {
     const OpcodeTraits& traits = entry.traits();
     entry.is_sent = true;
@@ -107,39 +108,39 @@ class SendQueue {
     if (!traits.is_one_sided()) answered_end_ = next_;
     reads_out_ += traits.has_result() ? 1 : 0;
   }
-  /// The next one was carried out by ourselves: the peer does not count it.
+  /// The requester executed the next request itself; it has no sequence.
   void carried_out();
-  /// The next one is executed in this process, which counts as a message.
+  /// The next request is executed in this engine, which counts as a message.
   void sent_local();
-  /// The next one needs no sending.
+  /// The next request need not be sent (again).
   void skip() { ++next_; }
-  /// What was sent counts as begun: a queue that is drained brings it to its end.
+  /// Counts all sent requests as begun. A queue in SQD completes what was begun.
   void note_begun() {
     if (is_before(begun_, next_)) begun_ = next_;
   }
-  /// A queue that is drained waits for the oldest, too.
+  /// Counts the oldest request as begun, so that a queue in SQD waits for it, too.
   void begin_head() {
     if (begun_ == head_) ++begun_;
   }
-  /// All before `end` were executed. False if that was known.
+  /// All requests before `end` were executed. Returns false if that was known.
   bool acknowledge(RequestNumber end);
-  /// A read or atomic has its result.
+  /// A read or atomic got its result.
   void finish_result(SendEntry& entry) {
     entry.is_done = true;
     --reads_out_;
   }
-  /// All from `number` on are sent again. How many had been sent.
+  /// All requests from `number` on will be sent again. Returns how many of them had been sent.
   std::uint32_t go_back(RequestNumber number);
-  /// The oldest is complete.
+  /// Removes the oldest request, which is complete. The entry stays valid until its slot is reused.
   SendEntry& retire();
-  /// All were retired, whatever was under way.
+  /// Moves all positions to the tail, after all requests were retired.
   void note_flushed();
 
-  /// One is complete, with an event or without: how many slots the next event gives back.
+  /// Counts a completed request. The next event frees the slots of all those counted.
   void count_unretired() { ++unretired_; }
   std::uint32_t take_unretired() { return std::exchange(unretired_, 0); }
 
-  /// Ends the process if anything contradicts itself.
+  /// Ends the process if an invariant is violated.
   void check(std::uint32_t of_pair, std::uint32_t flights);
 
  private:
@@ -152,10 +153,10 @@ class SendQueue {
   std::unique_ptr<verbs::Sge[]> sges_;
   std::unique_ptr<std::byte[]> inlined_;
   RequestNumber head_, next_, tail_, begun_, acked_;
-  RequestNumber answered_end_;            // behind the last message sent that the peer's program takes part in
-  wire::RequestSequence first_sequence_;  // of number 0, if all had been sent as messages
-  std::uint32_t unretired_ = 0;           // completed without an event since the last one
-  std::uint32_t reads_out_ = 0;           // reads and atomics, sent and not done
+  RequestNumber answered_end_;            // behind the last message that depends on the peer's program
+  wire::RequestSequence first_sequence_;  // of number 0, if all had been messages
+  std::uint32_t unretired_ = 0;           // completed since the last event
+  std::uint32_t reads_out_ = 0;           // reads and atomics sent and not answered
 };
 
 }  // namespace fairlead::qp

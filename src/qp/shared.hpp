@@ -1,5 +1,5 @@
 #pragma once
-// What all parts of an engine's queue pairs share.
+// State that all parts of an engine's queue pairs share.
 
 #include <cstdint>
 
@@ -17,12 +17,12 @@ namespace fairlead::qp {
 struct QueuePair;
 
 struct PairBounds {
-  std::uint32_t number_first = 0;   // queue pair numbers are this plus an index; ~0: there are none
-  std::uint16_t port_first = 0;     // UDP port of the engine with the first numbers
-  std::uint64_t copied_max = 0;     // bytes of a message that is copied at submission
-  std::uint64_t early_max = 0;      // bytes kept of requests that came before their turn
-  std::uint64_t cma_max = 0;        // bytes that an initiator moves by system calls if the owner sleeps ...
-  std::uint64_t cma_awake_max = 0;  // ... and if it is awake
+  std::uint32_t number_first = 0;   // the number of index 0; ~0: the engine has no numbers
+  std::uint16_t port_first = 0;     // first UDP port of the range (docs/queue-pairs.md)
+  std::uint64_t copied_max = 0;     // longest message copied at submission, in bytes
+  std::uint64_t early_max = 0;      // most bytes held of early requests and of datagrams in chunks
+  std::uint64_t cma_max = 0;        // most bytes of an access by cross-memory attach if the owner sleeps ...
+  std::uint64_t cma_awake_max = 0;  // ... and if it polls its ring
 };
 
 struct Shared {
@@ -31,7 +31,7 @@ struct Shared {
   PairBounds bounds;
   base::Instant now{};  // of the current call
   RegionTable regions{kRegionsMax};
-  CheckedCopies copies{};  // outlives the flights
+  CheckedCopies copies{};  // outlives `flights`, which refer to it
   Flights flights{regions};
   PairTimers timers{};
   PairCounters counters{};
@@ -41,19 +41,19 @@ struct Shared {
     return shm_transport() != nullptr ? &shm_transport()->connections() : nullptr;
   }
   bool is_here(const base::SocketAddress& engine) const { return engine == address; }
-  /// (address, number) alone lead to an engine: the upper bits of the number are its port's place in the range.
+  /// Returns the engine's address for a queue pair: the upper bits of the number are the port's offset in the range.
   base::SocketAddress address_of(const verbs::AddressVector& vector, std::uint32_t number) const;
-  /// The pieces of a request's own memory, on which it needs these rights.
+  /// Collects the memory of a request, on which it needs these rights. Returns the reason of a failure, or `none`.
   verbs::Cause gather(QueuePair& pair, RequestNumber number, std::uint32_t rights, GatherList& list);
-  /// What a peer reads.
+  /// Collects the memory that a peer reads.
   verbs::Cause gather(const Permit& place, GatherList& list);
-  /// Hands a message to the transports for the pair's peer: a short one is copied, a long one refers to its pieces,
-  /// which are held until its outcome.
+  /// Submits a message to the queue pair's peer. A short one is copied; a long one refers to its pieces, which are held
+  /// until its outcome. Returns `again` if there is no room.
   Status submit(QueuePair& pair, const FlightOwner& owner, link::Outgoing& message, const GatherList& list);
   std::uint64_t timestamp() const { return static_cast<std::uint64_t>(now.time_since_epoch().count()); }
 
   static constexpr std::uint32_t kRegionsMax = 65536;
-  /// Not yet: other copies are on their way.
+  /// Try again later: the copies of other messages take up all room.
   static constexpr verbs::Cause kNoRoomToCopy{~0U};
 
  private:

@@ -1,7 +1,7 @@
 #pragma once
-// How much nonsense a source of group datagrams may send: after so much, nothing of it is looked at until the second is
-// over. Sources prove nothing, so this bounds our work, and shuts nobody out for long. Sources that fall into one place
-// share it.
+// Limits malformed group datagrams of a source: after kWrongMost in a second the engine ignores that source for the
+// rest of the second. The source address is not verified. So the limit bounds the engine's work, and shuts nobody out
+// for long. Sources with the same hash share a limit.
 
 #include <array>
 #include <chrono>
@@ -14,7 +14,7 @@ namespace fairlead::qp {
 
 class SourceBudget {
  public:
-  static constexpr std::uint32_t kWrongMost = 64;  // in a second
+  static constexpr std::uint32_t kWrongMost = 64;  // each second
 
   bool is_spent(const base::SocketAddress& source, base::Instant now) const {
     const Place& place = places_[place_of(source)];

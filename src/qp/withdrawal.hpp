@@ -1,6 +1,6 @@
 #pragma once
-// What its owner takes away from peers while some of it is under way: a queue pair, or a region's memory. It has begun;
-// it is over when nothing refers to it any more.
+// A withdrawal that has begun: of a queue pair, or of a region's memory, while messages or local peers may still use
+// it. It is complete when nothing refers to the object any more.
 
 #include <cstdint>
 #include <optional>
@@ -16,15 +16,15 @@ struct Withdrawal {
   enum class Kind : std::uint8_t { nothing, pair, region };
 
   Kind kind = Kind::nothing;
-  bool frees_pair = false;      // when it is quiet
-  bool waits_for_quiet = true;  // else only for peers in our memory
-  bool has_readers = false;     // they are known
-  bool is_change = false;       // the region's key goes on, with other memory
+  bool frees_pair = false;      // frees the queue pair at the end
+  bool waits_for_quiet = true;  // waits for messages in flight; else only for readers
+  bool has_readers = false;     // `readers` is known
+  bool is_change = false;       // the key stays valid, with other memory
   PairHandle pair;
   std::uint32_t key = 0;                      // of the region
-  std::optional<std::uint32_t> remap{};       // its memory, which goes back to its place
-  std::vector<shm::SectionReader> readers{};  // who may still be at it
-  base::Instant force_at{};                   // then whoever holds it up is put out
+  std::optional<std::uint32_t> remap{};       // the region's range in the arena, which is moved back
+  std::vector<shm::SectionReader> readers{};  // local peers that may still access it
+  base::Instant force_at{};                   // then the peers that delay it are expelled
 };
 
 }  // namespace fairlead::qp
