@@ -37,7 +37,7 @@ void Answers::repeat_atomic(QueuePair& pair, const wire::Envelope& envelope) {
   owe(pair);
 }
 
-/// What was executed before may not be done again. That does not end this end of the pair.
+/// Refuses to repeat a read or an atomic that is no longer permitted. The queue pair itself stays as it is.
 void Answers::refuse_repeat(QueuePair& pair, const wire::Envelope& envelope, const Judgement& judged) {
   ++shared_.counters.refused_repeats;
   executor_.note_wrong_key(pair, judged);
@@ -53,7 +53,7 @@ void Answers::refuse(const link::Delivery& delivery, Cause cause) {
 }
 
 void Answers::send(QueuePair& pair, wire::RequestSequence sequence, const Answer& answer) {
-  // Every answer acknowledges what was before it; only this one tells of the last.
+  // Every answer acknowledges all earlier requests. Only an answer to the last one, or a refusal, settles the debt.
   if (sequence == pair.turn.last() || !answer.is_ack()) pair.is_answer_owed = false;
   submit(pair.route.peer, encode(answer, sequence, route_of(pair)));
 }
@@ -86,7 +86,7 @@ void Answers::answer_read(QueuePair& pair, const wire::Envelope& envelope) {
 }
 
 Status Answers::try_answer_read(QueuePair& pair, const wire::Envelope& envelope) {
-  // Some time may have passed since it was executed, or asked for first.
+  // The read may have been executed or requested some time ago.
   const Judgement judged = executor_.judge(pair, envelope, 0);
   if (!judged.is_allowed()) {
     refuse_repeat(pair, envelope, judged);
@@ -108,7 +108,7 @@ Status Answers::try_answer_read(QueuePair& pair, const wire::Envelope& envelope)
   return status;
 }
 
-// Again --------------------------------------------------------------------------------------------------------------
+// Retries ------------------------------------------------------------------------------------------------------------
 
 void Answers::defer(link::PeerHandle peer, const Deferred& answer) {
   if (const auto excess = deferred_.add(peer, answer, shared_.now).excess)

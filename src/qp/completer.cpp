@@ -51,7 +51,7 @@ void Completer::lose_receive(QueuePair& pair) {
   on_overrun(pair);
 }
 
-// Unless the owner of both queues said that this does not matter, the queue pair cannot go on.
+// The queue pair cannot continue, unless the owner has said for both completion queues that overruns do not matter.
 void Completer::on_overrun(QueuePair& pair) {
   ++shared_.counters.completions_lost;
   const auto ignores = [](const CompletionStream* stream) {
@@ -80,7 +80,7 @@ void Completer::enter_error(QueuePair& pair) {
   if (pair.plan.has_shared_receives) tell(pair, verbs::AsyncEventType::qp_last_wqe_reached);
 }
 
-// A completion that finds no room may end the queue pair, which flushes the rest before this goes on.
+// A completion for which there is no room may end the queue pair, which flushes the rest before this loop continues.
 void Completer::flush_sends(QueuePair& pair) {
   while (!pair.sends.is_empty()) complete_send(pair, pair.sends.retire(), WcStatus::wr_flush_err);
   pair.sends.note_flushed();

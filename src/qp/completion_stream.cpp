@@ -8,7 +8,7 @@
 
 namespace fairlead::qp {
 
-// There is no room.
+// Called when there is no room.
 void CompletionStream::break_off() {
   if (plan_.ignores_overrun) return;
   is_broken_.store(true, std::memory_order_release);
@@ -18,11 +18,11 @@ void CompletionStream::break_off() {
 
 void CompletionStream::tell(bool is_notable) {
   if (armed_ == Armed::solicited && !is_notable) return;
-  // A channel that is full leaves the queue armed: the next completion tells.
+  // If the channel is full, the queue stays armed, and the next completion tries again.
   if (plan_.channel->produce({Notice::kCompletion, plan_.channel_cookie})) armed_ = Armed::no;
 }
 
-/// The next one whose incarnation is not over, or that outlives it; the slots that it retires are given back.
+/// Returns the next event of a current incarnation, or one that outlives it, and frees the slots that it retires.
 const PairEvent* CompletionStream::next(PairAccount* accounts) {
   while (const PairEvent* event = events_.consume()) {
     PairAccount& account = accounts[event->completion.qp_num % wire::PairPort::kPairs];

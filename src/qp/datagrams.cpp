@@ -51,7 +51,7 @@ Datagrams::Sent Datagrams::submit(QueuePair& pair, RequestNumber number, const w
   const bool is_copied = pair.sends[number].length <= shared_.bounds.copied_max;
   link::Outgoing message{.envelope = envelope, .pieces = {}, .size = pair.sends[number].length};
   message.wants_outcome = !is_copied;
-  message.is_ordered = true;  // as a wire keeps it: programs take a gap for a loss
+  message.is_ordered = true;  // as on a wire: programs treat a gap as a loss
   const Status status = shared_.submit(pair, {pair.index, number, true}, message, list);
   if (status == Status::again) return Sent::no_room;
   if (status != Status::ok) return drop();
@@ -82,7 +82,8 @@ void Datagrams::take_chunk(std::uint32_t slot, const link::Delivery& delivery) {
   arrivals_.release_datagram(slot);
 }
 
-/// Whose it is, if he takes it now: asked before anything is kept of it, and again when all of it is here.
+/// Returns the queue pair of a datagram, if it accepts it now. Checked before any part is stored, and again when all of
+/// the datagram has arrived.
 QueuePair* Datagrams::judge(const wire::Envelope& envelope, std::uint64_t size) {
   QueuePair* const pair = pairs_.find_number(wire::decode_pair_port(envelope.target_port).number);
   return takes(pair, static_cast<std::uint32_t>(envelope.key), size) ? pair : nullptr;
@@ -140,7 +141,7 @@ void Datagrams::deliver(QueuePair& pair, const Arrived& arrived, std::span<const
   if (!is_well) completer_.enter_error(pair);
 }
 
-/// Into the receive that was taken.
+/// Copies header and payload to the receive that was taken.
 Cause Datagrams::place(const QueuePair& pair, std::span<const std::byte> header, std::span<const iovec> source) {
   const std::uint32_t domain = receives_[pair.receives].domain();
   Cause cause = executor_.scatter(pair.current_sges(), domain, 0, header);

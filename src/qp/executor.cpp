@@ -39,7 +39,7 @@ Judgement Executor::judge(const QueuePair& pair, const wire::Envelope& envelope,
   const Permit place = shared_.regions.locate(wire::decode_request_key(envelope.key).rkey, domain_of(pair, envelope),
                                               envelope.offset, size, right, pair.number);
   if (place.is_refused()) return no(Verdict::access, place.cause());
-  // An iova may be aligned where the memory is not.
+  // An aligned iova may map to memory that is not aligned.
   if (is_word && reinterpret_cast<std::uintptr_t>(place.at()) % sizeof(std::uint64_t) != 0) {
     return no(Verdict::invalid, Cause::misaligned);
   }
@@ -113,7 +113,7 @@ bool Executor::begin(QueuePair& pair, const wire::Envelope& envelope, std::uint6
   const bool wants_receive = is_send || (envelope.operation == Wire::pair_write && (envelope.flags & flags::imm) != 0);
   const Judgement judged = judge(pair, envelope, size);
   note_wrong_key(pair, judged);
-  // A wrong key is told in the receive, too, if the request takes one.
+  // A wrong key also fails the receive, if the request takes one.
   const bool takes_receive = wants_receive && (judged.is_allowed() || judged.answer.verdict == Verdict::access);
   if (takes_receive && !take_receive(pair, pair.current.queue))
     return fail(pair, Verdict::rnr, Cause::no_receive_posted, answer);
@@ -125,7 +125,7 @@ bool Executor::begin(QueuePair& pair, const wire::Envelope& envelope, std::uint6
   return true;
 }
 
-/// XRC: memory that a request names is of the domain of the receive queue that it names.
+/// XRC: the memory that a request names has to be in the domain of the receive queue that the request names.
 std::uint32_t Executor::domain_of(const QueuePair& pair, const wire::Envelope& envelope) const {
   constexpr std::uint32_t kNoDomain = 0;
   if ((envelope.flags & flags::shared) == 0) [[likely]]
@@ -135,7 +135,7 @@ std::uint32_t Executor::domain_of(const QueuePair& pair, const wire::Envelope& e
   return slot == ReceiveQueues::kNone ? kNoDomain : receives_[slot].domain();
 }
 
-/// XRC: the request takes its receive, if it takes one, from the queue that it names, and tells that one's owner.
+/// XRC: selects the receive queue that the request names, for its receive and its completion.
 bool Executor::enter_shared(QueuePair& pair, const wire::Envelope& envelope) {
   if (pair.plan.end != PairEnd::target || (envelope.flags & flags::shared) == 0) return false;
   const std::uint32_t slot =
@@ -148,7 +148,7 @@ bool Executor::enter_shared(QueuePair& pair, const wire::Envelope& envelope) {
   return true;
 }
 
-/// Whether the receive holds so much, in memory that is there.
+/// Checks that the receive has room for `size` bytes, in registered memory.
 bool Executor::check_receive(QueuePair& pair, std::uint64_t size, Answer& answer) {
   if (size > room_of(pair.current_sges())) return fail(pair, Verdict::invalid, Cause::too_long, answer);
   const std::uint32_t domain = receives_[pair.current.queue].domain();
@@ -179,7 +179,7 @@ bool Executor::run_atomic(QueuePair& pair, const wire::Envelope& envelope, const
 }
 
 bool Executor::take_receive(QueuePair& pair, std::uint32_t slot) {
-  if (pair.current.has_receive) return true;  // of a message whose sender was lost half-way
+  if (pair.current.has_receive) return true;  // left by a message whose sender was lost before it was complete
   ReceiveQueue& queue = receives_[slot];
   if (queue.is_empty()) return false;
   const TakenReceive taken = queue.take();
@@ -207,7 +207,7 @@ bool Executor::put(QueuePair& pair, std::uint64_t offset, std::span<const std::b
     bytes = bytes.first(bytes.size() - 1);
   }
   if (bytes.empty()) return true;
-  // Looked up again for each chunk: the region may have gone meanwhile.
+  // Looked up again for each chunk: the region may have been deregistered.
   const Permit found =
       shared_.regions.locate(wire::decode_request_key(current.envelope.key).rkey, domain_of(pair, current.envelope),
                              current.envelope.offset + offset, bytes.size(), verbs::access::remote_write, pair.number);
@@ -241,7 +241,7 @@ bool Executor::finish(QueuePair& pair, Answer& answer) {
   const bool invalidates = done.is(Wire::pair_send) && (envelope.flags & flags::invalidates) != 0;
   const std::uint32_t invalidated = invalidates ? wire::decode_request_key(envelope.key).rkey : 0;
   if (invalidates) {
-    // Some time may have passed since it began.
+    // The window may have changed since the request began.
     if (!shared_.regions.is_invalidable(invalidated, pair.plan.domain, pair.number))
       return fail(pair, Verdict::access, Cause::key_unknown, answer);
     shared_.regions.invalidate(invalidated);
@@ -268,7 +268,8 @@ bool Executor::lose_receive(QueuePair& pair, Answer& answer) {
   return !pair.current.is_active || fail(pair, Verdict::invalid, Cause::no_such_shared_queue, answer);
 }
 
-/// The current request cannot be executed. RNR leaves everything as it was; all else ends a reliable pair.
+/// Ends the current request with an error and returns false. RNR leaves the queue pair as it is. UC drops the request
+/// unless it failed in its receive. In all other cases the queue pair enters ERR.
 bool Executor::fail(QueuePair& pair, Verdict verdict, Cause cause, Answer& answer) {
   answer = {.verdict = verdict, .cause = cause, .rnr_code = pair.attributes.min_rnr_timer};
   const CurrentRequest failed = pair.current;

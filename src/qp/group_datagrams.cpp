@@ -66,7 +66,7 @@ void GroupDatagrams::take(const path::GroupSockets::Received& datagram) {
   if (budget_.is_spent(from, shared_.now)) return count(counters.dropped_group_source);
   if (!shared_.transports->may_be_clear(from)) return count(counters.dropped_group_sealed);
   const auto found = wire::decode_group(datagram.bytes);
-  // Whoever may send to one group needs not be one who may send to another.
+  // The right to send to one group does not include the right to send to another.
   if (!found || groups_.address_of(found->group).ip != datagram.group.ip) {
     budget_.note_wrong(from, shared_.now);
     return count(counters.dropped_group_malformed);
@@ -82,7 +82,7 @@ void GroupDatagrams::take(const path::GroupSockets::Received& datagram) {
                                    .header = group_header(from, found->group, size, traffic_class),
                                    .header_kind = group_header_kind(from, found->group)};
   const iovec piece{const_cast<std::byte*>(found->bytes.data()), size};
-  // A wrong queue key is no nonsense: two programs of a host may send to one group with different keys.
+  // A wrong queue key is not an offence: two programs of a host may use one group with different keys.
   for (const std::uint32_t index : pairs) {
     QueuePair* const pair = pairs_.at(index);
     if (datagrams_.takes(pair, found->queue_key, size)) datagrams_.deliver(*pair, arrived, {&piece, 1}, size);

@@ -22,13 +22,14 @@ bool has_pair(const std::vector<std::uint32_t>& pairs, std::uint32_t index) {
 }  // namespace
 
 base::SocketAddress GroupTable::address_of(const verbs::Gid& canonical) const {
-  // Behind the ports of engines: all hosts agree on those.
+  // The port after those of engines, on which all hosts agree.
   const auto port = static_cast<std::uint16_t>(shared_.bounds.port_first + wire::PairPort::kEngines);
   return address_of_group(canonical, shared_.address, port);
 }
 
 std::optional<base::SocketAddress> GroupTable::sealed_address(const base::SocketAddress& group) const {
-  // Who is in the group, nobody knows. Those of our own network are; what they may only have sealed, it may not carry.
+  // The members of a group are unknown, but hosts of our own network are among them. If traffic with them has to be
+  // sealed, none may be sent to the group.
   for (const base::SocketAddress& each : {group, shared_.address})
     if (!shared_.transports->may_be_clear(each)) return each;
   return std::nullopt;
@@ -102,7 +103,7 @@ std::span<const std::uint32_t> GroupTable::pairs_of(const verbs::Gid& canonical)
 }
 
 const verbs::Gid* GroupTable::find_lid(std::uint16_t lid) const {
-  if (lid == 0) return nullptr;  // that of all groups that have none
+  if (lid == 0) return nullptr;  // stands for "no LID"
   const auto known = std::ranges::find(groups_, lid, &Group::lid);
   return known == groups_.end() ? nullptr : &known->gid;
 }

@@ -55,7 +55,7 @@ OneSided::Result OneSided::carry_out(QueuePair& pair, RequestNumber number) {
   return Result::done;
 }
 
-/// The list is of memory that may be written then, if there is a result.
+/// Returns whether system calls may complete the request. If it has a result, `list` is then writable memory.
 bool OneSided::may_call(QueuePair& pair, RequestNumber number, const shm::Connection& peer, GatherList& list) const {
   const SendEntry& entry = pair.sends[number];
   if (!pair.is(QpType::rc) || entry.traits().is_word()) return false;
@@ -78,7 +78,7 @@ bool OneSided::carry_out_by_calls(const SendEntry& entry, const onesided::Region
 
 namespace {
 
-/// Whatever pieces it comes from.
+/// Stores 8 bytes, which may lie in several pieces, as one word.
 void store_word(std::byte* there, const GatherList& list) {
   std::uint64_t word = 0;
   const iovec whole{&word, sizeof word};
@@ -88,7 +88,7 @@ void store_word(std::byte* there, const GatherList& list) {
 
 }  // namespace
 
-/// `there` is null if it has been copied already.
+/// `there` is null if system calls have copied the data already.
 void OneSided::copy(QueuePair& pair, RequestNumber number, std::byte* there, const GatherList& list) {
   const SendEntry& entry = pair.sends[number];
   if (entry.traits().is_atomic()) return run_atomic(pair, number, there);

@@ -42,7 +42,7 @@ WcStatus status_of(Verdict verdict) {
   return verdict == Verdict::access ? WcStatus::rem_access_err : WcStatus::rem_op_err;
 }
 
-/// What a device does by itself, without end if there is no timeout: then we do not wait at all.
+/// Returns when a device would give up its retries. Without a timeout it never would, and the result is `now`: no wait.
 base::Instant end_of_patience(const QueuePair& pair, base::Instant now) {
   const Patience& patience = pair.patience;
   if (pair.attributes.timeout == 0) return now;
@@ -50,7 +50,7 @@ base::Instant end_of_patience(const QueuePair& pair, base::Instant now) {
   if (patience.not_ready_since != base::kNever) {
     since = patience.not_ready_since;
   } else if (!pair.sends.is_any_out()) {
-    since = patience.is_paused ? std::max(now, patience.resume_at) : now;  // it would be sent then
+    since = patience.is_paused ? std::max(now, patience.resume_at) : now;  // the time at which it would be sent
   }
   return since + std::min(pair.answer_patience() * (patience.retries_left + 1), kLossPatienceMost);
 }
@@ -95,7 +95,7 @@ void Outstanding::wait_for_receive(QueuePair& pair, RequestNumber number, const 
   go_back(pair, number, std::chrono::microseconds(kRnrMicroseconds[answer.rnr_code]));
 }
 
-/// All before `end` have been executed.
+/// All requests before `end` have been executed.
 void Outstanding::acknowledge(QueuePair& pair, RequestNumber end) {
   if (!pair.sends.acknowledge(end)) return;
   pair.patience.begin(pair.attributes);
@@ -128,7 +128,7 @@ void Outstanding::go_back(QueuePair& pair, RequestNumber number, base::Duration 
   shared_.timers.set(pair.timer, pair.due());
 }
 
-/// The other side is not there yet: asked again often, for as long as the retries and the timeout say.
+/// The other end is not ready. The request is sent again after short pauses, until retries and timeout are used up.
 void Outstanding::not_ready(QueuePair& pair, RequestNumber number, Cause cause) {
   Patience& patience = pair.patience;
   if (patience.not_ready_since == base::kNever) {
@@ -160,7 +160,7 @@ void Outstanding::complete_in_order(QueuePair& pair) {
     if (!pair.sends.is_any_out() || !is_head_done(pair)) break;
     completer_.complete_send(pair, pair.sends.retire());
     if (pair.state() == QpState::err) [[unlikely]]
-      return;  // its completion found no room
+      return;  // the completion queue was full
   }
   if (pair.state() == QpState::sqd) [[unlikely]]
     completer_.check_drained(pair);
@@ -175,7 +175,7 @@ void Outstanding::fail_head(QueuePair& pair) {
   completer_.flush_sends(pair);
 }
 
-// The peer is lost ---------------------------------------------------------------------------------------------------
+// A lost peer --------------------------------------------------------------------------------------------------------
 
 void Outstanding::lose_session(QueuePair& pair, Status status) {
   const bool is_patient = end_of_patience(pair, shared_.now) > shared_.now;

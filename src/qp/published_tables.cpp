@@ -4,12 +4,12 @@ namespace fairlead::qp {
 namespace {
 
 onesided::SharedPair record_of(const QueuePair& pair) {
-  // The first request of all tells that communication is established: it has to come as a message.
+  // The first request in RTR raises the event "communication established", so it has to arrive as a message.
   const bool is_open = pair.can_receive() && !pair.is_closing && !pair.route.is_local &&
                        (pair.has_heard || pair.state() != verbs::QpState::rtr);
   if (!is_open) return {};
   constexpr std::uint32_t kAnswered = verbs::access::remote_read | verbs::access::remote_atomic;
-  // XRC: what a request may do depends on the receive queue that it names, so it comes as a message.
+  // XRC: the rights of a request depend on the receive queue that it names, so it has to arrive as a message.
   const bool is_answering = pair.plan.end == PairEnd::both;
   return {.peer_ip = pair.route.address.ip,
           .peer_scope = pair.route.address.scope,

@@ -30,7 +30,7 @@ QueuePair* QueuePairs::find_open(PairHandle handle) {
 Status QueuePairs::close_receive_queue(ReceiveQueueHandle handle) {
   const ReceiveQueue* const queue = receives_.find(handle);
   if (queue != nullptr && queue->xrc_number != 0) {
-    // A message that has begun to arrive there has no receive any more.
+    // A message that is arriving in this queue loses its receive.
     pairs_.for_each([&](QueuePair& pair) {
       const bool is_its = pair.plan.end == PairEnd::target && pair.current.queue == handle.slot;
       if (is_its && pair.current.has_receive) responder_.lose_receive(pair);
@@ -113,9 +113,10 @@ Status QueuePairs::open_pair(const PairPlan& plan, PairHandle& handle, std::uint
   return Status::ok;
 }
 
-// Back to the beginning: what was posted is forgotten, completions not yet seen belong to an incarnation that is over.
+// Returns to the state RESET: posted requests are discarded, and completions not yet consumed belong to an ended
+// incarnation.
 void QueuePairs::reset(QueuePair& pair) {
-  // The peer's last request was executed: it shall hear that, whatever becomes of us.
+  // The peer's last request was executed, and the peer has to learn it.
   if (pair.is_answer_owed && pair.route.has_peer) answers_.send_owed(pair);
   pair.is_answer_owed = false;
   pairs_.begin_incarnation(pair);
@@ -150,7 +151,7 @@ bool QueuePairs::is_quiet(PairHandle handle) {
   return pair == nullptr || pair->flights == 0;
 }
 
-// What is in flight to a peer ends with its session at the latest.
+// A message in flight ends at the latest with the peer's session.
 void QueuePairs::press_for(PairHandle handle) {
   const QueuePair* const pair = pairs_.find(handle);
   if (shared_.transports == nullptr || pair == nullptr || pair->flights == 0) return;
@@ -256,7 +257,7 @@ bool QueuePairs::is_on_host(PairHandle handle) {
   return pair != nullptr && pair->route.has_peer && shm::Transport::has(pair->route.peer);
 }
 
-/// `taken` of them; the rest meets the error.
+/// Posts requests until one fails, and sets `taken` to the number posted.
 int QueuePairs::post(QueuePair& pair, std::span<const verbs::SendRequest> requests, std::size_t& taken) {
   for (taken = 0; taken < requests.size(); ++taken) {
     if (const int error = requester_.post(pair, requests[taken]); error != 0) return error;
@@ -287,7 +288,7 @@ int QueuePairs::post_send_all(PairHandle handle, std::span<const verbs::SendRequ
   if (error == 0) {
     requester_.pump(*pair);
   } else {
-    pair->sends.take_back(tail);  // nobody has seen them yet
+    pair->sends.take_back(tail);  // none has been sent
   }
   return error;
 }
@@ -351,14 +352,14 @@ bool QueuePairs::deliver_short(link::PeerHandle from, const wire::ShmHead& head,
   return true;
 }
 
-// One function for both ways, so that what it calls is compiled into it.
+// A single function for both callers, so that the compiler inlines its calls.
 [[gnu::noinline]] void QueuePairs::take_request(const link::Delivery& delivery) {
   const wire::Envelope& envelope = delivery.envelope;
   QueuePair* const pair = responder_.admit(delivery);
   if (pair == nullptr) return;
   if (has_data(envelope.operation) && (envelope.flags & wire::request_flags::acknowledges) != 0) {
     requester_.take_carried_answer(*pair, envelope);
-    // A completion may have found no room, and ended it.
+    // The completion queue may have been full, which ends the queue pair.
     if (!pair->can_receive()) return answers_.refuse(delivery, verbs::Cause::queue_pair_not_ready);
   }
   responder_.take(*pair, delivery);
@@ -392,7 +393,8 @@ void QueuePairs::end_arrival(std::uint64_t target, Status) {
   }
 }
 
-/// Requests that have arrived and wait for their answer, or for their turn to be sent again, have no outcome to come.
+/// Requests without a message in flight get no outcome: those that have arrived and wait for an answer, and those that
+/// wait to be sent again.
 void QueuePairs::end_peer(link::PeerHandle peer, Status status, base::Instant now) {
   shared_.now = now;
   answers_.drop(peer);
@@ -435,7 +437,7 @@ bool QueuePairs::end_timers() {
 base::Instant QueuePairs::next_deadline() const {
   if (answers_.is_any_owed() || requester_.has_copied_its_turn()) return base::Instant{};
   const base::Instant at = shared_.timers.next();
-  // Room comes with acknowledgements, which wake somebody; this is for when it came from elsewhere.
+  // Acknowledgements make room, and wake a thread. The millisecond is for room made in another way.
   const bool is_waiting = requester_.is_any_stalled() || answers_.is_any_deferred();
   return is_waiting ? std::min(at, shared_.now + std::chrono::milliseconds(1)) : at;
 }

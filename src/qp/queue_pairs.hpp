@@ -98,7 +98,7 @@ class QueuePairs {
     shared_.now = now;
     requester_.end_outcome(outcome);
   }
-  /// The sender of a half-received message is lost.
+  /// The sender of a message that has partly arrived is lost.
   void end_arrival(std::uint64_t target, Status status);
   /// A peer is lost. All messages in flight to it have had their outcome.
   void end_peer(link::PeerHandle peer, Status status, base::Instant now);

@@ -33,7 +33,7 @@ Status ReceiveQueue::change(std::uint32_t depth, std::uint32_t limit) {
   return Status::ok;
 }
 
-// Room for so many; what is posted stays. Without memory nothing has happened.
+// Makes room for `depth` receives; posted ones stay. Throws std::bad_alloc, and then has changed nothing.
 void ReceiveQueue::make_room(std::uint32_t depth) {
   const std::uint32_t size = std::bit_ceil(depth), mask_before = mask_;
   std::vector<Entry> entries_before(size);
@@ -80,7 +80,7 @@ Status ReceiveQueues::open(const ReceiveQueuePlan& plan, ReceiveQueueHandle& han
   return Status::ok;
 }
 
-/// 0 if all are taken.
+/// Returns 0 if all numbers are in use.
 std::uint32_t ReceiveQueues::take_number(std::uint32_t slot) {
   constexpr std::uint32_t kMostNumber = wire::SharedQueue::kNumberMost;
   for (std::uint32_t tries = 0; tries < kMostNumber; ++tries) {

@@ -17,7 +17,7 @@ std::uint32_t RegionTable::take_slot() {
   Entry& entry = entries_[slot];
   first_free_ = entry.next_free;
   if (first_free_ == kNone) last_free_ = kNone;
-  // Variant 0 is used by programs alone, for their windows, so key 0 names nothing of ours.
+  // Only programs use variant 0, for their windows, so the table never assigns key 0.
   entry.variant = entry.variant == 255 ? 1 : static_cast<std::uint8_t>(entry.variant + 1);
   return slot;
 }
@@ -33,7 +33,7 @@ std::uint32_t RegionTable::add(const RegionPlan& plan) {
   return slot << 8 | entry.variant;
 }
 
-/// What is read for a peer has to be mapped at this moment. All else is found out by whoever writes or copies it.
+/// Memory that a peer reads has to be mapped now. In all other cases the later write or copy finds out.
 [[gnu::noinline]] Permit RegionTable::locate_anywhere(std::uint64_t address, std::uint64_t length, std::uint32_t access,
                                                       std::uint32_t hold) {
   namespace rights = verbs::access;

@@ -40,8 +40,8 @@ std::uint32_t ReorderBuffer::open_answer(const QueuePair& pair, const link::Deli
   return slot;
 }
 
-// All datagrams together have what one queue pair may hold. What is longer than a datagram in chunks may be is one
-// message of the link all the same: its later chunks have no target and are thrown away.
+// All datagrams together may hold as much as one queue pair. A longer one is still one message of the link: its later
+// chunks have no target and are discarded.
 std::uint32_t ReorderBuffer::open_datagram(const link::Delivery& delivery) {
   const std::uint64_t most = shared_.bounds.early_max;
   const bool has_room =
@@ -55,7 +55,7 @@ std::uint32_t ReorderBuffer::open_datagram(const link::Delivery& delivery) {
   Arrival& arrival = places_[slot];
   arrival.envelope = delivery.envelope;
   arrival.size = arrival.bytes_held = delivery.size;
-  std::memset(arrival.held.front().bytes.get(), 0, delivery.size);  // chunks that overlap leave gaps
+  std::memset(arrival.held.front().bytes.get(), 0, delivery.size);  // overlapping chunks may leave gaps
   held_bytes_ += delivery.size;
   datagram_bytes_ += delivery.size;
   shared_.transports->set_target(delivery.peer, delivery.reassembly, places_.target_of(slot));
@@ -86,7 +86,7 @@ void ReorderBuffer::drop_all(QueuePair& pair) {
   pair.early.has_dropped = false;
 }
 
-// The chain ----------------------------------------------------------------------------------------------------------
+// The chain of a queue pair ------------------------------------------------------------------------------------------
 
 void ReorderBuffer::link(QueuePair& pair, std::uint32_t slot, std::uint32_t before) {
   ArrivalChain& chain = pair.early;
@@ -115,14 +115,14 @@ bool ReorderBuffer::can_hold(const QueuePair& pair, std::size_t bytes) const {
 
 bool ReorderBuffer::hold(QueuePair& pair, const link::Delivery& delivery) {
   const wire::RequestSequence sequence = sequence_of(delivery);
-  // Mostly it comes behind all that wait.
+  // Usually the request belongs behind all that wait.
   std::uint32_t before = pair.early.last;
   while (before != kNone && is_before(sequence, places_[before].sequence)) before = places_[before].previous;
   if (before != kNone && places_[before].sequence == sequence) {
     ++shared_.counters.duplicates;
     return false;
   }
-  // No queue pair takes more than a quarter of what is left, so something is left for each.
+  // A queue pair takes at most a quarter of the free slots, so that some remain for each.
   const std::uint32_t most = std::min(kMostOfPair, places_.left(Arrival::Kind::request) / 4);
   const bool has_room = pair.early.count < most && can_hold(pair, delivery.bytes.size());
   const std::uint32_t slot = has_room ? open_request(pair, delivery) : kNone;
@@ -147,7 +147,7 @@ void ReorderBuffer::give_up(QueuePair& pair, std::uint32_t slot) {
   drop(slot);
 }
 
-/// False if there is no memory for it.
+/// Returns false if there is no memory.
 bool ReorderBuffer::add_piece(Arrival& arrival, std::uint64_t offset, std::size_t size) try {
   arrival.held.push_back({offset, size, std::make_unique_for_overwrite<std::byte[]>(size)});
   return true;
@@ -155,7 +155,8 @@ bool ReorderBuffer::add_piece(Arrival& arrival, std::uint64_t offset, std::size_
   return false;
 }
 
-/// Of one that stands in the pair's chain. False if there is no memory: then it is as if it had never come.
+/// Stores a chunk of a request in the queue pair's chain. Returns false if there is no memory; the request is then
+/// dropped.
 bool ReorderBuffer::keep(QueuePair& pair, std::uint32_t slot, const link::Delivery& delivery) {
   Arrival& arrival = places_[slot];
   const std::span<const std::byte> bytes = delivery.bytes;

@@ -18,13 +18,13 @@ namespace flags = wire::request_flags;
 
 namespace {
 
-/// A queue that is being drained still ends what it has begun.
+/// A queue in SQD still sends what it has begun.
 RequestNumber end_of_sending(const QueuePair& pair) {
   if (pair.state() == QpState::rts) return pair.sends.tail();
   return pair.state() == QpState::sqd ? pair.sends.begun() : pair.sends.next();
 }
 
-/// What a window is bound to, in the words of other requests.
+/// Stores a binding in the fields of other requests.
 void keep(SendEntry& entry, const verbs::WindowBinding& binding) {
   entry.rkey = binding.key;
   entry.imm = binding.window;
@@ -53,7 +53,7 @@ int Requester::post(QueuePair& pair, const verbs::SendRequest& request) {
   SendEntry& entry = pair.sends.post(request, length);
   if (request.opcode == verbs::SendOpcode::bind_window) [[unlikely]]
     keep(entry, *request.binding);
-  // Without a branch: nothing of it is set in requests that are not XRC's.
+  // Without a branch: queue_mask clears both for requests that are not XRC.
   entry.remote_qpn = wire::SharedQueue::word_of(request.remote_srqn) & pair.queue_mask;
   entry.flags |= static_cast<std::uint8_t>(SendEntry::kOfShared & pair.queue_mask);
   if (!pair.is(QpType::ud)) return 0;
@@ -78,7 +78,7 @@ void Requester::pump(QueuePair& pair) {
   sends.note_begun();
   if (pair.state() == QpState::err || pair.state() == QpState::sqe) [[unlikely]]
     return parts_.completer.flush_sends(pair);
-  // What is unreliable has completed already, so its owner may never look again.
+  // Unreliable requests have completed already, and their owner might never poll again.
   if (pair.route.has_peer && sends.next() != next_before)
     shared_.transports->send_eagerly(pair.route.peer, shared_.now);
   if (!sends.is_empty()) shared_.timers.set(pair.timer, pair.due());
@@ -86,10 +86,10 @@ void Requester::pump(QueuePair& pair) {
 
 bool Requester::start(QueuePair& pair, RequestNumber number) {
   SendEntry& entry = pair.sends[number];
-  if (entry.has_failed()) return false;  // it fails when its turn to complete comes
+  if (entry.has_failed()) return false;  // it fails when all before it are complete
   if (pair.is(QpType::ud)) return start_datagram(pair, number);
   if (pair.sends.is_repeated(number) && pair.sends.is_settled(number)) {
-    pair.sends.skip();  // sent again are only those that need it
+    pair.sends.skip();  // only requests that need it are sent again
     return true;
   }
   return start_connected(pair, number, entry);
@@ -118,7 +118,7 @@ bool Requester::start_connected(QueuePair& pair, RequestNumber number, const Sen
   return start_remote(pair, number);
 }
 
-/// What is wrong with it shows when all before it are complete.
+/// Fails the request once all before it are complete.
 bool Requester::refuse(QueuePair& pair, RequestNumber number, WcStatus status, Cause cause) {
   if (cause == Shared::kNoRoomToCopy) return wait_for_room(pair);
   pair.sends[number].fail(status, cause);
@@ -127,7 +127,7 @@ bool Requester::refuse(QueuePair& pair, RequestNumber number, WcStatus status, C
 }
 
 bool Requester::wait_for_room(QueuePair& pair) {
-  if (!std::exchange(pair.is_stalled, true)) stalled_.push_back(pair.index);  // reserved
+  if (!std::exchange(pair.is_stalled, true)) stalled_.push_back(pair.index);  // reserved in the constructor
   return false;
 }
 
@@ -147,7 +147,7 @@ bool Requester::start_datagram(QueuePair& pair, RequestNumber number) {
   return true;
 }
 
-// Windows: what was sent before has ended by then, and nothing behind it has begun.
+// Binds or invalidates a window, when all earlier requests are complete and no later one has begun.
 bool Requester::start_of_window(QueuePair& pair, RequestNumber number) {
   if (number != pair.sends.head()) return false;
   SendEntry& entry = pair.sends[number];
@@ -174,7 +174,7 @@ bool Requester::start_of_window(QueuePair& pair, RequestNumber number) {
 
 namespace {
 
-/// Whether that end takes this request now; of UC what was lost is lost.
+/// Returns whether the responder accepts this request now. On UC it skips lost requests.
 Cause judge_local(const QueuePair& pair, QueuePair* responder, wire::RequestSequence sequence) {
   if (responder == nullptr || responder->plan.type != pair.plan.type) return Cause::no_such_queue_pair;
   if (!responder->can_receive()) return Cause::queue_pair_not_ready;
@@ -285,7 +285,7 @@ wire::Envelope envelope_of(QueuePair& pair, RequestNumber number) {
 
 namespace {
 
-/// The acknowledgement that we owe travels with a request.
+/// Lets a request carry the owed acknowledgement.
 template <typename Word>
 void carry_answer(const QueuePair& pair, std::uint16_t& flags, std::uint32_t& target_port, Word& last) {
   flags |= flags::acknowledges;
@@ -295,8 +295,8 @@ void carry_answer(const QueuePair& pair, std::uint16_t& flags, std::uint32_t& ta
 
 }  // namespace
 
-/// The fast path: a short send of one piece goes straight into the ring of a peer of this host, if nothing waits there.
-/// False: nothing has happened, and the general way knows all cases.
+/// The fast path: a short send with at most one SGE goes directly to a local peer's ring, if nothing waits there.
+/// Returns false if start() has to handle the request; nothing has changed then.
 bool Requester::start_short(QueuePair& pair, RequestNumber number) {
   const PairRoute& route = pair.route;
   SendEntry& entry = pair.sends[number];
@@ -352,19 +352,20 @@ bool Requester::start_remote(QueuePair& pair, RequestNumber number) {
     ++shared_.counters.dropped_unreachable;
     pair.sends.skip();
   }
-  // Unreliable ones are done when they are handed over; those that the transport refers to when it has let go.
+  // Unreliable requests are done when the transport has copied them, or no longer refers to their memory.
   const bool is_over = message.size <= shared_.bounds.copied_max || status != Status::ok;
   if (!pair.is(QpType::rc) && is_over) parts_.outstanding.complete_unanswered(pair, entry);
   return true;
 }
 
-/// What we owe travels with what we want; but long messages may wait for others.
+/// Submits a request. A short one carries the owed acknowledgement; before a long one, which may wait for others, the
+/// acknowledgement is sent alone.
 Status Requester::submit(QueuePair& pair, RequestNumber number, link::Outgoing& message, const GatherList& list) {
   if (shared_.transports == nullptr) return Status::unreachable;
   wire::Envelope& envelope = message.envelope;
   const bool carries = pair.is_answer_owed && has_data(envelope.operation) && message.size <= shared_.bounds.copied_max;
   if (carries) carry_answer(pair, envelope.flags, envelope.target_port, envelope.a);
-  // Asked each time: a peer of this host may be reached another way by now.
+  // Resolved each time: the transport to a local peer may have changed.
   const Status found = shared_.transports->resolve(pair.route.address, shared_.now, pair.route.peer);
   if (found != Status::ok) return found;
   pair.route.has_peer = true;
@@ -396,7 +397,7 @@ void Requester::end_wait(QueuePair& pair) {
   if (!is_waiting || shared_.now < patience.answer_due) return;
   const RequestNumber oldest = pair.sends.head();
   patience.answer_due = shared_.now + pair.answer_patience();
-  if (pair.sends[oldest].flights != 0) return;  // the transport is at it, and will tell if the peer is gone
+  if (pair.sends[oldest].flights != 0) return;  // the transport is sending it, and reports a lost peer
   if (pair.attributes.timeout != 0) {
     if (patience.retries_left == 0) {
       parts_.outstanding.fail(pair, oldest, WcStatus::retry_exc_err, Cause::no_answer);

@@ -1,4 +1,4 @@
-// What comes back to requesters.
+// Answers, results and outcomes of requests.
 
 #include "base/ensure.hpp"
 #include "qp/requester.hpp"
@@ -11,7 +11,7 @@ using verbs::WcStatus;
 
 namespace {
 
-/// Of this incarnation, and nobody has given its peer up.
+/// Returns whether answers are expected: of this incarnation, and from a peer that is not lost.
 bool expects_answers(const QueuePair& pair, std::uint32_t target_port) {
   return pair.is(QpType::rc) && pair.can_ask() && !pair.patience.is_lost &&
          wire::decode_pair_port(target_port).incarnation == pair.port().incarnation;
@@ -38,7 +38,7 @@ void Requester::take_answer(const link::Delivery& delivery) {
   const RequestNumber number = pair->sends.number_of(wire::decode_request_key(envelope.key).sequence);
   const auto answer = decode_answer(envelope);
   if (!answer || !pair->sends.is_out_or_last(number)) {
-    // The acknowledgement of what is complete already: one more costs nothing.
+    // A late acknowledgement of completed requests is harmless and not counted.
     if (envelope.status != 0) ++shared_.counters.dropped_late_answer;
     return;
   }
@@ -63,7 +63,7 @@ void Requester::take_result(QueuePair& pair, RequestNumber number, const Answer&
     parts_.outstanding.place_result(pair, number, 0, delivery.bytes);
   } else {
     const std::uint32_t slot = parts_.arrivals.open_answer(pair, delivery);
-    if (slot != Arrival::kNone) take_answer_chunk(slot, delivery);  // else it is asked for again
+    if (slot != Arrival::kNone) take_answer_chunk(slot, delivery);  // else the timer sends the request again
     return;
   }
   finish_result(pair, number, answer);
@@ -111,7 +111,7 @@ void Requester::end_outcome(const link::Outcome& outcome) {
   SendEntry& entry = pair->sends[owner.number];
   if (entry.flights == 0) return;
   --entry.flights;
-  // Else it has to be sent again, whatever became of it.
+  // Else the request will be sent again, whatever the outcome.
   if (pair->sends.is_out(owner.number)) end_request(*pair, owner.number, outcome.status);
 }
 

@@ -21,7 +21,7 @@ QueuePair* Responder::admit(const link::Delivery& delivery) {
     return refuse(Cause::queue_pair_not_ready);
   const wire::PairPort source = wire::decode_pair_port(envelope.source_port);
   PairRoute& route = pair->route;
-  // Where a peer is does not change: a handle that was right is.
+  // The address of a peer does not change, so a handle that matched stays valid.
   const bool is_there =
       (route.has_peer && route.peer == delivery.peer) || route.address == shared_.transports->address(delivery.peer);
   const bool is_connected = is_there && pair->attributes.dest_qp_num == source.number;
@@ -44,7 +44,7 @@ void Responder::take(QueuePair& pair, const link::Delivery& delivery) {
   if (distance > 0) [[unlikely]]
     return take_early(pair, delivery);
   if (pair.current.is_active) [[unlikely]] {
-    ++shared_.counters.duplicates;  // sent again while the first copy is still coming
+    ++shared_.counters.duplicates;  // sent again while the first copy is still arriving
     return;
   }
   if (delivery.reassembly != link::Delivery::kWhole) [[unlikely]]
@@ -92,7 +92,7 @@ void Responder::end_gap(QueuePair& pair) {
   if (!pair.early.is_empty()) pair.gap_due = shared_.now + kGapPatience;
 }
 
-// What has waited ----------------------------------------------------------------------------------------------------
+// Requests that waited -----------------------------------------------------------------------------------------------
 
 void Responder::drain(QueuePair& pair) {
   while (!pair.early.is_empty() && !pair.current.is_active && pair.can_receive() && run_next(pair)) {
@@ -101,19 +101,19 @@ void Responder::drain(QueuePair& pair) {
   if (pair.early.is_empty()) pair.gap_due = base::kNever;
 }
 
-/// True if the one behind it may be tried.
+/// Returns true if the next request may be tried.
 bool Responder::run_next(QueuePair& pair) {
   const std::uint32_t slot = pair.early.first;
   const std::int32_t distance = pair.turn.distance(arrivals_[slot].sequence);
   if (distance > 0) return false;
   arrivals_.unlink(pair, slot);
   if (distance == 0) return execute_held(pair, slot);
-  arrivals_.drop(slot);  // it came again and was executed meanwhile
+  arrivals_.drop(slot);  // a repetition of it was executed meanwhile
   return true;
 }
 
 bool Responder::execute_held(QueuePair& pair, std::uint32_t slot) {
-  // From here on it is ours alone: whatever ends the pair does not find it.
+  // The chain does not have this arrival any more, so drop_all() does not find it.
   Arrival& arrival = arrivals_[slot];
   const std::vector<Arrival::Piece> held = std::exchange(arrival.held, {});
   const wire::Envelope envelope = arrival.envelope;
@@ -160,7 +160,7 @@ void Responder::take_first_chunk(QueuePair& pair, const link::Delivery& delivery
   put_chunk(pair, delivery);
 }
 
-/// Of the current request.
+/// Places a chunk of the current request.
 void Responder::put_chunk(QueuePair& pair, const link::Delivery& delivery) {
   const std::uint32_t slot = pair.current.arrival;
   const wire::Envelope envelope = pair.current.envelope;
@@ -204,7 +204,7 @@ void Responder::end_arrival(std::uint32_t slot) {
   QueuePair* const pair = arrival.pair == Arrival::kNone ? nullptr : pairs_.at(arrival.pair);
   if (pair == nullptr) return arrivals_.release(slot);
   if (pair->current.arrival == slot) {
-    // The receive that it took stays taken, for the same request if it comes again.
+    // The receive stays with the queue pair, for the same request if it is sent again.
     pair->current.arrival = Arrival::kNone;
     pair->current.is_active = false;
   } else {

@@ -43,7 +43,7 @@ struct SendEntry {
   verbs::WcStatus status = verbs::WcStatus::success;
   verbs::Cause cause = verbs::Cause::none;
   bool is_done = false;  // UC, UD: taken by the transport; read, atomic: answered
-  bool is_sent = false;  // as a message, at least once
+  bool is_sent = false;  // sent as a message at least once
 
   const OpcodeTraits& traits() const { return traits_of(opcode); }
   bool has(std::uint32_t flag) const { return (flags & flag) != 0; }

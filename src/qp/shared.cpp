@@ -17,7 +17,7 @@ base::SocketAddress Shared::address_of(const verbs::AddressVector& vector, std::
   return there;
 }
 
-/// Into the list's own copy, which has room for so many bytes, at that offset.
+/// Copies the range to the list's own copy, at `offset`. The first call allocates the copy, with `bytes` bytes.
 [[gnu::noinline]] verbs::Cause Shared::copy(const Permit& place, std::uint64_t bytes, std::uint64_t offset,
                                             GatherList& list) {
   const iovec from = place.range();
