@@ -349,7 +349,8 @@ qp::PairFacts HostPairs::pair_facts(qp::PairHandle handle) {
   return pair == nullptr ? qp::PairFacts{} : qp::PairFacts{pair->attributes};
 }
 
-/// Waits until the host engine has received all posts, which it then sends even if this process ends.
+/// Waits at most 100 ms until the host engine has taken all posts. When this process ends, the host engine still
+/// delivers messages in flight, but drops requests that wait in send queues.
 void HostPairs::linger() {
   if (mark_.is_inherited()) return;
   constexpr auto kLingerMost = std::chrono::milliseconds(100);

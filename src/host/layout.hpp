@@ -71,7 +71,7 @@ static_assert(std::is_trivially_copyable_v<Event> && sizeof(Event) == 64);
 /// The host engine's answer to requests that the application waits for.
 struct ReplyCell {
   queue::SleepFlag caller;               // the waiting application's
-  std::atomic<std::uint64_t> served{0};  // requests taken from the ring; released after status and key
+  std::atomic<std::uint64_t> served{0};  // requests that are handled; released after status and key
   // The result of the last expose or cancel. One such request is in progress at a time.
   std::atomic<std::uint64_t> status{0}, key{0};
 };

@@ -1,7 +1,7 @@
 #pragma once
 // Memory of an application that host engines can access: one sealed memfd per process. Regions are allocated there, or
-// their pages are moved there in place (shm/remapped_ranges.hpp). Whole pages are moved. A host engine, and nobody
-// else, could thus also see the rest of a region's first and last page.
+// their pages are moved there in place (shm/remapped_ranges.hpp). Whole pages are moved, so host engines can also
+// access the rest of a region's first and last page.
 //
 // Thread-safe.
 
