@@ -23,8 +23,8 @@ std::uint64_t bitmap_word(const wire::Frame& frame, std::uint32_t index) {
   return wire::load<std::uint64_t>(frame.payload.data(), (index - 1) * sizeof(std::uint64_t));
 }
 
-// After so many segments full of tiny messages an ACK goes at once. A sender with so many messages in flight waits for
-// outcomes before it sends more, and should not have to wait for all of them.
+// After so many segments of the command channel the receiver sends an ACK at once. A sender with so many messages in
+// flight waits for outcomes before it sends more, and should not have to wait for all of them.
 constexpr std::uint32_t kCommandsToAnswer = 6;
 
 }  // namespace
@@ -108,8 +108,8 @@ void Acks::learn_order(Peer& peer, const Segment& segment, const AckEvidence& ev
     peer.order_acked = std::max(peer.order_acked, segment.order);
     return;
   }
-  if (segment.transmissions == 0) return;  // the path did not take it yet
-  // Which transmission arrived? The last one, if the segment echoed left at the same time or later.
+  if (segment.transmissions == 0) return;  // the path has not accepted it yet
+  // The last transmission arrived if the echoed segment was sent at the same time or later.
   const wire::Header& header = evidence.header;
   if ((header.flags & wire::Flags::kEchoes) == 0) return;
   if (wire::elapsed(wire::to_ticks(segment.sent_at), header.echo) >= base::Duration::zero()) {
@@ -122,7 +122,7 @@ void Acks::learn_order(Peer& peer, const Segment& segment, const AckEvidence& ev
 void Acks::on_acked(Peer& peer, Segment& segment, const AckEvidence& evidence) {
   learn_order(peer, segment, evidence);
   if (peer.mtu.is_proven_by(segment.size + peer.tag_bytes)) [[unlikely]] {
-    // But not if it was sent in parts.
+    // A segment that was sent in parts proves nothing.
     if (segment.size + peer.tag_bytes <= peer.mtu.size()) peer.mtu.on_proven(evidence.now);
   }
   peer.window.remove(segment);
@@ -169,7 +169,7 @@ void Acks::find_losses(Peer& peer, base::Instant now) {
 
 void Acks::owe(Peer& peer, const wire::Frame& frame, base::Instant now, bool is_duplicate, bool is_at_once) {
   AckDebt& debt = peer.ack;
-  // Of several segments the ACK echoes the last. But a duplicate must be reported.
+  // The ACK echoes the last of several segments, but a duplicate has precedence, because it must be reported.
   if (!debt.was_duplicate || is_duplicate) {
     debt.echo = frame.header.timestamp;
     debt.echo_arrived = now;
@@ -191,7 +191,7 @@ void Acks::owe(Peer& peer, const wire::Frame& frame, base::Instant now, bool is_
   }
 }
 
-/// The debt stays if the header's bitmap was too short for it: an ACK segment follows.
+/// Ends the debt after an ACK was sent. It stays if the header's bitmap is too short: an ACK segment follows.
 void Acks::settle(Peer& peer) {
   AckDebt& debt = peer.ack;
   debt.was_duplicate = false;

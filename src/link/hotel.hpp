@@ -60,7 +60,7 @@ class Hotel {
     return segment != nullptr && segment->block != nullptr ? segment : nullptr;
   }
   std::uint32_t rooms() const { return static_cast<std::uint32_t>(rooms_.made()); }
-  /// How often a room was taken; another hotel goes on from there.
+  /// How often a room was taken. A hotel in the next program continues this count.
   std::uint32_t taken() const { return taken_; }
   void skip_to(std::uint32_t taken) { taken_ = taken; }
   bool is_full() const { return !rooms_.has_free(); }

@@ -346,7 +346,7 @@ std::size_t Link::take_leave(base::Instant) {
 }
 
 void Link::disconnect_all(base::Instant now) {
-  // Two copies, since nobody will be there to repeat a lost one.
+  // Two copies, because this engine will not be there to repeat a lost one.
   constexpr std::uint32_t kCopies = 2;
   state_->trains.forget_last();
   for (std::uint32_t slot = 0; slot < state_->peers.slots(); ++slot) {

@@ -57,7 +57,7 @@ struct Outgoing {
   std::uint64_t cookie = 0;       // returned in the outcome
   bool wants_outcome = true;      // false: no outcome; only for messages up to embedded_max
   bool is_ordered = false;        // leaves after all earlier ordered messages to this peer; a lost one arrives later
-  std::uint32_t owner = ~0U;      // of a message of send_short()
+  std::uint32_t owner = ~0U;      // set by send_short(); Outcome::kNobody otherwise
 };
 /// Short messages to one port, copied at submission. Of each message the transport keeps only the cookie, the owner and
 /// the length, and returns them in its outcome.
@@ -101,8 +101,8 @@ struct Outcome {
   static constexpr std::uint32_t kNobody = ~0U;
   std::uint64_t cookie = 0;
   Status status = Status::ok;
-  std::uint32_t owner = kNobody;  // of a message of send_short()
-  std::uint32_t length = 0;       // of that message
+  std::uint32_t owner = kNobody;  // set for messages of send_short()
+  std::uint32_t length = 0;       // bytes of such a message
 };
 
 /// The cause that a peer's silence suggests.
@@ -127,7 +127,7 @@ enum class Obstacle : std::uint8_t {
   not_let_out,  // a firewall of this host
 };
 
-/// The hello that was refused last, for people.
+/// The hello that was refused last, for the log.
 struct TurnedAway {
   base::SocketAddress from;
   seal::Refused why = seal::Refused::none;
@@ -274,6 +274,7 @@ class Link {
   /// Sets new keys for later handshakes. Sessions go on, and use them at their next change of keys. Only allowed if
   /// there was a keyring from the beginning.
   void set_keyring(std::shared_ptr<const seal::Keyring> ring);
+  /// The hello that this link refused last, and the number of refused ones.
   const TurnedAway& turned_away() const;
 
   /// Reports that the kernel cannot reach this address, and why. It ends a session only while the session opens, since

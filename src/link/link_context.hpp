@@ -24,7 +24,7 @@ struct LinkContext {
   LinkContext& operator=(const LinkContext&) = delete;
 
   const LinkOptions options;
-  const std::uint32_t tag_bytes_at_most;  // what sealing would add to a datagram to a peer without a session
+  const std::uint32_t tag_bytes_at_most;  // bytes that sealing may add to a datagram, for peers without a session
   LinkCounters counters;
   // Order matters: hotel and messages own the objects that the agenda links, so they are destroyed after it.
   Hotel hotel;

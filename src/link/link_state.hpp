@@ -1,7 +1,7 @@
 #pragma once
 // The inside of the link: its parts. Each part uses only parts listed above it.
 //
-//   agenda, news, timeouts      work lists, what the engine is to be told, delays (link_context.hpp)
+//   agenda, news, timeouts      work lists, outcomes and notices for the engine, delays (link_context.hpp)
 //   grants, strangers, sizes,   each has one subject, and uses no other part
 //   queues, shorts, acks, places, greetings, keys
 //   sessions                    opens and ends sessions; only this part gives a peer up

@@ -1,5 +1,5 @@
 #pragma once
-// What the engine has to be told: outcomes of its messages, and notices about peers.
+// What the engine fetches from the link: outcomes of its messages, and notices about peers.
 
 #include <cstddef>
 #include <cstdint>
@@ -47,7 +47,7 @@ class News {
   LinkCounters& counters_;
   Hotel& hotel_;
   SegmentList ended_;         // segments of short messages
-  std::size_t of_ended_ = 0;  // outcomes in them
+  std::size_t of_ended_ = 0;  // outcomes in those segments
   base::Fifo<Outcome> outcomes_;
   base::Fifo<Notice> notices_;
   std::uint32_t losses_ = 0;  // among the notices

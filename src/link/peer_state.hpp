@@ -23,7 +23,7 @@ struct SessionState {
   std::vector<Reassembly::Slot> slots;  // all of them, or none
 };
 
-/// A half-open session: a hello has come, and no segment yet.
+/// A half-open session: a hello has arrived, but no segment yet.
 struct CandidateState {
   Half ours;
   wire::Hello theirs;
@@ -41,7 +41,7 @@ struct PeerState {
 
 struct LinkState {
   std::uint64_t secrets_drawn = 0, tokens_drawn = 0;  // numbers that must not be drawn again
-  std::uint32_t rooms_taken = 0;                      // likewise: names of short messages come from it
+  std::uint32_t rooms_taken = 0;                      // likewise; it is part of the names of short messages
   std::vector<PeerState> peers;
 };
 

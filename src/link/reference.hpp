@@ -36,7 +36,7 @@ static_assert(Segment::kNumbersMax << kRoomBits <= kShortOfLink);
 inline OperationHandle name_of(const Segment& segment, std::uint32_t number) {
   return {kShortSlots | kShortOfLink | number << kRoomBits | segment.room, segment.use};
 }
-/// As the message carries it.
+/// Returns the name as the word that a message carries.
 inline std::uint64_t word_of(const OperationHandle& name) {
   return std::uint64_t{name.generation} << 32 | name.slot;
 }

@@ -13,7 +13,7 @@ void Segment::take_out(std::uint32_t index) {
     const std::span rest(block->bytes.data() + begin, size - begin);
     return static_cast<std::uint32_t>(begin + wire::whole_bytes(wire::RecordReader(rest).next().bytes.size()));
   };
-  std::uint32_t begin = wire::kSegmentHeaderBytes, end_before = begin;  // the end has no padding
+  std::uint32_t begin = wire::kSegmentHeaderBytes, end_before = begin;  // end of the record before, without padding
   for (std::uint32_t i = 0; i < index; ++i) {
     end_before = end_of(begin);
     begin = static_cast<std::uint32_t>(wire::aligned(end_before));

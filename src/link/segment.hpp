@@ -21,7 +21,7 @@ namespace fairlead::link {
 
 struct Peer;
 
-/// usnic's channels. `command` is served first, and bulk leaves it a part of the window.
+/// usnic's channels. `command` is served first, and `data` leaves it a part of the window.
 enum class Channel : std::uint8_t { command, data };
 inline constexpr std::size_t kChannels = 2;
 constexpr std::size_t index_of(Channel channel) {
@@ -37,7 +37,7 @@ struct Kept {
   std::uint64_t cookie = 0;
   std::uint32_t owner = Outcome::kNobody;
   std::uint16_t length = 0;
-  std::uint8_t number = 0;  // among all messages that were ever in the segment
+  std::uint8_t number = 0;  // counts all messages that were ever put into the segment
   Status status = Status::ok;
 };
 static_assert(sizeof(Kept) == 16);

@@ -65,8 +65,8 @@ std::uint32_t SendQueues::block_size_max(const Peer& peer) const {
 }
 
 /// Returns whether to send now. A lone message never waits. While a few segments are in flight, messages wait until the
-/// next pass, so that they leave together. But a gathering ends when it is worth a call: otherwise the receiver idles
-/// while the sender gathers, and the sender idles while the receiver takes all of it.
+/// next pass, so that they leave together. When they are worth a system call, they are sent at once: otherwise sender
+/// and receiver would work in turns.
 bool SendQueues::is_eager(const Peer& peer) const {
   if (peer.window.in_flight() < kEagerInFlight) return true;
   const auto channel = index_of(Channel::command);
@@ -97,7 +97,7 @@ Segment* SendQueues::block_with_space(Peer& peer, Channel channel, std::uint32_t
 }
 
 Status SendQueues::refer(Peer& peer, const Outgoing& message, Reference& reference) {
-  // Without an outcome the sender would never learn when it may reuse its memory.
+  // The sender needs the outcome to know when it may reuse its memory.
   if (!message.wants_outcome) return Status::invalid;
   if (peer.messages_open >= context_.options.data_depth) return Status::again;
   Message* taken = context_.messages.take();
@@ -147,7 +147,7 @@ bool SendQueues::cancel(Peer& peer, Reference reference, std::uint64_t cookie) {
   return true;
 }
 
-/// Cancels a short message that waits in that segment for its first transmission.
+/// Cancels a short message whose segment waits for its first transmission.
 bool SendQueues::cancel_embedded(const Peer& peer, Segment& segment, std::uint64_t cookie) {
   if (segment.block == nullptr || segment.peer != &peer || !segment.is_unsent()) return false;
   const std::uint32_t index = segment.find_cookie(cookie);

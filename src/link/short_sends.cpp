@@ -4,7 +4,7 @@
 
 namespace fairlead::link {
 
-/// Finds a message whose outcome was not fetched.
+/// Finds a message whose outcome is wanted and was not fetched.
 ShortSends::Found ShortSends::find(OperationHandle name) {
   Segment* const segment = context_.hotel.with_block(room_of(name));
   if (segment == nullptr || segment->use != name.generation) return {};
@@ -28,7 +28,7 @@ std::optional<Outcome> ShortSends::end_any_early(std::uint32_t owner, std::uint3
   return std::nullopt;
 }
 
-/// A message that was sent stays in its segment, but nobody is told of its outcome.
+/// Ends a message now. If it was sent, it stays in its segment, but no outcome follows.
 Outcome ShortSends::end(Segment& segment, std::uint32_t index) {
   if (segment.is_ended) return context_.news.take_outcome(segment, index);
   const Kept record = segment.block->kept[index];

@@ -1,6 +1,6 @@
 #pragma once
-// Short messages with an owner, found by name between submission and outcome. Until then a message is in a segment of
-// the hotel: first it is sent, then the segment is among the news.
+// Short messages with an owner, found by name between submission and outcome. During this time a message is in a
+// segment of the hotel. The segment waits, is in flight, and then joins the news until its outcomes are fetched.
 
 #include <cstdint>
 #include <optional>
@@ -14,7 +14,7 @@ class ShortSends {
  public:
   ShortSends(LinkContext& context, SendQueues& queues) : context_(context), queues_(queues) {}
 
-  /// As Link.
+  /// As the functions of Link with these names.
   std::optional<Outcome> end_early(std::uint32_t owner, OperationHandle name);
   std::optional<Outcome> end_any_early(std::uint32_t owner, std::uint32_t& first);
   bool mark_refused(const Peer& peer, OperationHandle name, Status status);

@@ -1,4 +1,4 @@
-// Short messages that have an owner: what their outcomes tell, and how they are found by name until then.
+// Short messages that have an owner: their outcomes, and finding them by name until then.
 
 #include <gtest/gtest.h>
 
@@ -24,12 +24,12 @@ class ShortSendsOfLink : public ::testing::Test {
     base::SocketAddress address;
     Link link;
     std::vector<std::uint64_t> arrived;  // the first byte of each message
-    std::vector<OperationHandle> names;  // as its peer can answer them
+    std::vector<OperationHandle> names;  // names of received messages, for reports to the sender
   };
 
   PeerHandle peer(End& from, End& to) { return from.link.peer(to.address, 1472, now_).value(); }
 
-  /// Messages of so many bytes each; their cookies count on from 1, and are their first bytes, too.
+  /// Sends one message per size. Cookies continue from 1; the bytes of a message have the value of its cookie.
   std::vector<OperationHandle> send(const std::vector<std::size_t>& sizes, std::uint32_t owner = kOwner) {
     std::vector<std::vector<std::byte>> bytes;
     std::vector<iovec> pieces;
@@ -44,7 +44,7 @@ class ShortSendsOfLink : public ::testing::Test {
     return names;
   }
 
-  /// Of what one has to send now; `is_lost`: it gets lost on the way.
+  /// Carries what `from` has to send now to `to`, or drops it if `is_lost`.
   void carry(End& from, End& to, bool is_lost = false) {
     while (from.link.next_train(now_, 65'000, 64, train_)) {
       std::vector<std::byte> bytes;
@@ -176,7 +176,7 @@ TEST_F(ShortSendsOfLink, OneWhoseOutcomeIsNewsEndsWithThat) {
   expect_at_rest();
 }
 
-// Cookies are their owner's words: nobody's may be the same.
+// The owner chooses its cookies, so a message without an owner may have the same cookie.
 TEST_F(ShortSendsOfLink, OneIsNotTakenForAnotherOfTheSameCookie) {
   const auto names = send({8});
   std::array<std::byte, 4> bytes{std::byte{77}};
@@ -203,7 +203,7 @@ TEST_F(ShortSendsOfLink, APlaceThatIsUsedAgainHasOtherNames) {
     ASSERT_TRUE(near_.link.end_early(kOwner, two[0]));
     ASSERT_FALSE(near_.link.end_early(kOwner, one[0]));
   }
-  // More than a segment numbers, behind one that stays.
+  // More messages than a segment has numbers, behind one that stays in it.
   const auto stays = send({8});
   for (int i = 0; i < 300; ++i) ASSERT_TRUE(near_.link.end_early(kOwner, send({8})[0]));
   EXPECT_TRUE(near_.link.end_early(kOwner, stays[0]));
@@ -227,7 +227,7 @@ TEST_F(ShortSendsOfLink, WhatEndedWithItsPeerCannotBeTakenBack) {
   expect_at_rest();
 }
 
-// Its answer comes with the acknowledgement, which is read first.
+// The receiver's report may come in the datagram of the ACK, which the link reads first.
 TEST_F(ShortSendsOfLink, ItsReceiverMayRefuseItUntilItsOutcomeIsFetched) {
   open();
   const PeerHandle far = peer(near_, far_);

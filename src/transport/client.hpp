@@ -51,7 +51,7 @@ template <typename T>
 concept EngineClient = requires(T client, const T& at_rest, const link::Delivery& delivery, link::PeerHandle peer,
                                 std::uint64_t target, Status status, base::Instant now) {
   client.deliver(delivery, now);
-  /// The sender of a half-received message is lost.
+  /// A message that has arrived in part ends: its sender is lost, or took it back.
   client.end_arrival(target, status);
   client.end_peer(peer, status, now);
   { client.progress(now) } -> std::same_as<bool>;

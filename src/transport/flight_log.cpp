@@ -86,7 +86,7 @@ void FlightLog::look(std::uint32_t slot, bool is_answer_awaited, base::Instant n
   });
 }
 
-// A report that does not fit is left out, and the last note tells so.
+// Omits a report that does not fit; the last note then says so.
 void FlightLog::append(LogTopic topic, std::string text) {
   constexpr std::string_view kFull = "(more happened than fits into one report)\n";
   if (text.empty()) return;

@@ -27,7 +27,7 @@ class FlightLog {
     known_.reserve(peers_max);
   }
 
-  /// Call after the link took messages.
+  /// Call after a transport accepted messages. Those of the shared-memory transport are not recorded.
   void submitted(link::PeerHandle peer, std::uint64_t messages, std::uint64_t bytes, base::Instant now) {
     if (shm::Transport::has(peer)) return;
     note(peer, observe::FlightKind::submitted, messages, bytes, now);
@@ -50,7 +50,7 @@ class FlightLog {
   /// Forgets the peer; its handle is invalid from now on.
   void forget(link::PeerHandle peer);
 
-  /// When watch() has to be called again; kNever while nothing is pending.
+  /// Returns when watch() must be called again; kNever while nothing is pending.
   base::Instant next_deadline() const { return is_watching_ ? watch_at_ : base::kNever; }
   bool is_watch_due(base::Instant now) const { return now >= watch_at_; }
   /// Checks all peers that had events. `is_answer_awaited(slot)`: whether a request to the peer waits for its answer.

@@ -1,5 +1,5 @@
 #pragma once
-// Transports::send_short(), inline: the fast path inside a host is most of what its callers do.
+// Transports::send_short(), inline because the fast path inside a host is most of its callers' work.
 
 #include "shm/transport_fast_path.hpp"
 #include "transport/transports.hpp"

@@ -36,7 +36,8 @@ Status Transports::meet(const base::SocketAddress& address, base::Instant now, l
     if (!found && (shm_->is_forced() || !link_.find(address))) found = seek(address, now);
   }
   if (!found) {
-    // Also asks the link for a known peer: the link keeps a half-open one only as long as somebody wants it.
+    // Call Link::peer() also for a known peer: it marks the peer as used by the engine. Otherwise the link forgets the
+    // peer when it drops its half-open session.
     const bool is_known = link_.find(address).has_value();
     const auto met = link_.peer(address, is_known ? 0 : path_->datagram_size_max(address), now);
     if (!met) return met.error().status;
@@ -233,7 +234,7 @@ bool Transports::emit(std::size_t trains_max, base::Instant now) {
     if (!is_taken) [[unlikely]] {
       ++trains_not_taken_;
       link_.take_back(train_, now);
-      is_emit_cut_short_ = false;  // the path tells when it can go on
+      is_emit_cut_short_ = false;  // an arrival or the probe timer causes the next attempt
       break;
     }
   }

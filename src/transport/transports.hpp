@@ -37,7 +37,7 @@ class Transports {
   const link::Link& link() const { return link_; }
   path::Path& path() { return *path_; }
   const path::Path& path() const { return *path_; }
-  /// Null if peers of this host are reached like all others.
+  /// Null if there is no shared memory, so that peers of this host are reached like all others.
   shm::Transport* shm_transport() { return shm_.get(); }
   const shm::Transport* shm_transport() const { return shm_.get(); }
   FlightLog& flight() { return flight_; }
@@ -78,19 +78,19 @@ class Transports {
     return shm::Transport::has(peer) ? shm_->submit(peer, message, now, reference)
                                      : link_.submit(peer, message, now, reference);
   }
-  /// Short messages to one port, as Link::send_short(): returns how many were taken. The others have to go
-  /// by submit(). In short_sends.hpp.
+  /// Sends short messages to one port, as Link::send_short(). Returns how many were accepted; the caller passes the
+  /// others to submit(). In short_sends.hpp.
   inline std::size_t send_short(link::PeerHandle peer, const link::ShortSend& send, base::Instant now,
                                 std::span<link::OperationHandle> names);
   /// As Link::end_early().
   std::optional<link::Outcome> end_early(std::uint32_t owner, const link::OperationHandle& name) {
     return (name.slot & link::kShortOfLink) != 0 || !shm_ ? link_.end_early(owner, name) : shm_->end_early(owner, name);
   }
-  /// As Link::end_any_early(): peers of this host have what they were sent.
+  /// As Link::end_any_early(), for the network only: peers of this host have got their messages already.
   std::optional<link::Outcome> end_any_early(std::uint32_t owner, std::uint32_t& first) {
     return link_.end_any_early(owner, first);
   }
-  /// As Link::mark_refused().
+  /// As Link::mark_refused(); false for peers of this host, which Transport::end_line() serves.
   bool mark_refused(link::PeerHandle peer, const link::OperationHandle& name, Status status) {
     return !shm::Transport::has(peer) && link_.mark_refused(peer, name, status);
   }
