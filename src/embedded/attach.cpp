@@ -1,5 +1,5 @@
-// The engines of this process, by address. A process has one engine per address: transfer machines that name the same
-// address share it, wherever in the program they are, and the kernel keeps other processes off its port.
+// The engines of this process, by address. All transfer machines of a process with the same address share an engine,
+// and the kernel gives its port to no other process.
 
 #include "embedded/attach.hpp"
 
@@ -31,11 +31,11 @@ namespace {
 
 struct Registry {
   std::mutex mutex;
-  bool has_told = false;  // of variables that set nothing
+  bool has_told = false;  // unknown variables were logged
   std::unordered_map<base::SocketAddress, std::weak_ptr<EmbeddedCore>, base::SocketAddressHash> engines;
 };
 
-// The child of a fork has none of its parent's engines: whoever attaches there gets a new one.
+// In the child of a fork() the registry is empty, so the child gets engines of its own.
 constinit base::OfProcess<Registry> registry;
 
 void tell_unknown_variables() {
@@ -47,7 +47,7 @@ bool is_lo(const base::SocketAddress& address) {
   return address.ip == base::SocketAddress{}.ip;
 }
 
-/// `socket`: of the program before this one, if it is open.
+/// `socket`: that of the previous program in this process, if it is open.
 Result<std::unique_ptr<path::Path>> open_path(const base::SocketAddress& local, const engine::EngineOptions& options,
                                               base::FileDescriptor socket) {
   path::UdpOptions udp{.local = local};
@@ -64,7 +64,7 @@ Result<std::unique_ptr<path::Path>> open_path(const base::SocketAddress& local, 
   return std::move(*path);
 }
 
-// The keys that sessions over the path are sealed with; none, if none were asked for.
+// Reads the keys for sealed sessions; returns nothing if the options name none.
 Result<std::optional<link::SealSettings>> read_keys(const engine::EngineOptions& options) {
   const auto files = options.seal();
   if (!files && !options.seal_require().empty()) {
@@ -87,7 +87,7 @@ Result<base::LogFile> open_flight_log(const engine::EngineOptions& options) {
   return log;
 }
 
-/// What it can do, for whoever wonders why it does not.
+/// Logs the engine's main settings, for troubleshooting.
 void tell_start(engine::Engine& engine) {
   if (engine.path() == nullptr || !base::is_logged(LogLevel::info, LogTopic::engine)) return;
   const engine::EngineOptions& options = engine.options();
@@ -106,7 +106,7 @@ void tell_start(engine::Engine& engine) {
 /// Epoch and seed.
 using Birth = std::array<std::uint64_t, 2>;
 
-/// It makes no progress before it is started.
+/// Creates an engine. It makes no progress before it is started.
 Result<std::shared_ptr<EmbeddedCore>> make_engine(const base::SocketAddress& local,
                                                   const engine::EngineOptions& options, const Birth& random,
                                                   base::FileDescriptor socket) {
@@ -188,7 +188,7 @@ Result<std::shared_ptr<EmbeddedCore>> attach_embedded(const base::SocketAddress&
   Registry& all = *registry;
   const std::scoped_lock lock(all.mutex);
   std::erase_if(all.engines, [](const auto& entry) { return entry.second.expired(); });
-  // Port 0, "the first free one", is the same engine for all who ask for it.
+  // All that ask for port 0, "the first free one", share an engine.
   if (const auto found = all.engines.find(local); found != all.engines.end()) {
     if (auto engine = found->second.lock()) return engine;
   }

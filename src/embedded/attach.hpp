@@ -13,18 +13,18 @@
 
 namespace fairlead::embedded {
 
-/// The engine of this process at `local`: made on first use, shared by all users of that address, gone with the last
-/// one. Port 0: the first free one of the options' range. An address of `lo()` (0@lo) makes an engine without any path.
-/// In the child of a fork() the parent's engines are none of ours: whoever attaches gets a new one. An inherited one
-/// may be let go of, and nothing else.
+/// Returns the engine of this process at `local`. It is created on first use, shared by all users of the address, and
+/// ends with the last of them. Port 0: the first free port of the options' range. The address lo() (0@lo) gives an
+/// engine without a path. The child of a fork() gets engines of its own; one inherited from the parent may only be
+/// released. Any thread may call. Errors name the socket, key file, log or shared memory that could not be opened.
 Result<std::shared_ptr<EmbeddedCore>> attach_embedded(const base::SocketAddress& local,
                                                       const engine::EngineOptions& options);
 
-/// The engine of the program before this one in this process, with its socket. All its operations want their memory
-/// (EmbeddedCore::give_memory); then it is to be started.
+/// Restores the engine of the previous program in this process, with its socket. The caller then gives all operations
+/// their memory (EmbeddedCore::give_memory) and calls start().
 Result<std::shared_ptr<EmbeddedCore>> restore_embedded(const engine::EngineState& state, base::FileDescriptor socket,
                                                        const engine::EngineOptions& options);
-/// Whether it could be: tried with an engine that reaches nobody, and ends.
+/// Tests whether the state can be restored, with a temporary engine that reaches no peer.
 Result<> try_to_restore(const engine::EngineState& state, const engine::EngineOptions& options);
 
 }  // namespace fairlead::embedded

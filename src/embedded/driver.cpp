@@ -68,7 +68,8 @@ bool Driver::AllLocked::is_alone() const {
 }
 
 void Driver::stop() {
-  // Its lock may be held, its names and what it owes to peers are the parent's.
+  // In the child of a fork() the engine is still the parent's: its lock may be held, and its names and peers belong to
+  // the parent.
   if (mark_.is_inherited()) {
     base::keep_for_ever(std::shared_ptr<engine::Engine>(std::move(engine_)));
     return;
@@ -108,25 +109,25 @@ bool Driver::look() {
   return look_by([&](base::Instant now) { return engine_->progress(now); });
 }
 
-// The engine's thread looks at the timers when it wakes; an earlier deadline has to wake it.
+// Wakes the engine's thread if it sleeps beyond `deadline`. It then checks the timers.
 void Driver::kick_if_later_than(base::Instant deadline) {
   const std::int64_t wanted = deadline.time_since_epoch().count();
   if (thread_sleeps_until_.load(std::memory_order_relaxed) <= wanted) [[likely]]
     return;
-  // Once only: until the thread has woken, others need not.
+  // Only once: until the thread has woken, other threads need not do it.
   thread_sleeps_until_.store(wanted, std::memory_order_relaxed);
   ::eventfd_write(kick_.get(), 1);
 }
 
-// Some programs poll a little and then spin on memory that the peer writes: whoever leaves the work to them for a whole
-// tick lets everything wait for it. When the thread finds work that nobody had taken, it is attentive until it has
-// found none for a while: its ticks are short. It does not listen to the path meanwhile: each datagram would wake it,
-// and take the processor from somebody who polls.
+// Some programs poll for a while and then spin on memory that the peer writes. If the thread left the work to them for
+// a whole tick, everything would wait that long. So after it has found work that no other thread had done, the thread
+// is attentive, with short ticks, until it has found none for a while. It does not watch the path meanwhile: each
+// datagram would wake it and take the processor from a poller.
 void Driver::run() {
   constexpr base::Duration kAttentiveMin = std::chrono::milliseconds(2), kAttentiveMax = std::chrono::milliseconds(64);
   constexpr auto kAttentiveTick = std::chrono::microseconds(100);
-  constexpr auto kCalm = std::chrono::seconds(1);         // not attentive for so long: the poller is relied on
-  constexpr auto kSoon = std::chrono::milliseconds(100);  // attentive again: then for longer
+  constexpr auto kCalm = std::chrono::seconds(1);         // not attentive for so long: longer ticks
+  constexpr auto kSoon = std::chrono::milliseconds(100);  // attentive again within this time: for longer
   base::ask_for_short_slice();
   std::uint64_t passes_seen = 0, sleeps_seen = 0, drivers_seen = 0;
   base::Duration tick = kTickMin;
@@ -136,9 +137,9 @@ void Driver::run() {
     const std::uint64_t passes = passes_.load(std::memory_order_relaxed);
     const auto now = base::MonotonicClock::now();
     if (passes != passes_seen) {
-      // Somebody else drives: look again after a tick whether they still do. Until then nobody needs to kick for an
-      // earlier deadline; if the driver leaves, a timer is late by a tick at most. Each look takes the processor from
-      // somebody for some 10 us, so steady polling is looked at less often.
+      // Another thread drives: check after a tick whether it still does. Until then no thread has to wake this one for
+      // an earlier deadline; if the driver leaves, a timer is late by a tick at most. Each check takes the processor
+      // from another thread for some 10 us, so a steady poller is checked less often.
       passes_seen = passes;
       thread_sleeps_until_.store(kSomebodyDrives, std::memory_order_relaxed);
       const bool is_attentive = now < attentive_until;
@@ -185,8 +186,9 @@ void Driver::run() {
   }
 }
 
-// Somebody else drives. If nobody slept since the last look, they poll (true), and need not be woken by the path. Who
-// waited for the lock here would be woken by them: another look, for what can wait for the next tick.
+// Another thread drives. If no waiter has slept since the last check, that thread polls: returns true, and the path
+// need not wake it. The lock is only tried, because the poller would have to wake a thread that waits for it. What is
+// left undone can wait for the next tick.
 bool Driver::rest_if_polled(std::uint64_t& sleeps_seen) {
   const std::uint64_t sleeps = sleeps_.load(std::memory_order_relaxed);
   if (sleeps != std::exchange(sleeps_seen, sleeps)) return false;
@@ -203,7 +205,6 @@ void Driver::take_leave() {
   engine_->farewell(base::MonotonicClock::now());
 }
 
-/// What is still on its way to peers has a moment to arrive.
 void Driver::linger() {
   constexpr auto kLingerMost = std::chrono::milliseconds(100);
   auto now = base::MonotonicClock::now();
@@ -216,7 +217,8 @@ void Driver::linger() {
   }
 }
 
-/// Until all peers know. Those that are there say so at once; it is said again, later and later, for it may be lost.
+/// Tells all peers that the engine ends, until all have answered. It is repeated with growing pauses, because it may be
+/// lost, and given up after some 50 ms.
 void Driver::say_goodbye() {
   constexpr auto kFirst = std::chrono::microseconds(200), kMost = std::chrono::microseconds(25'600);
   for (auto pause = kFirst; pause <= kMost; pause *= 2) {
@@ -233,7 +235,7 @@ void Driver::say_goodbye() {
 
 // Reports ------------------------------------------------------------------------------------------------------------
 
-// The log is written without the lock: it may lead to a function of the program, which may wait for locks of its own.
+// Writes the log without the lock: it may call a function of the program, which may wait for locks of the program.
 void Driver::tell_news(std::unique_lock<base::ShortLock>& lock) {
   std::vector<base::LogNote> report;
   if (engine_->has_report()) report = engine_->take_report();
@@ -251,7 +253,7 @@ void Driver::look_at_keys(std::vector<base::LogNote>& report) {
   base::say([&] { report.push_back({LogLevel::warning, LogTopic::seal, complaint + "\n"}); });
 }
 
-// While it is not answered, its bytes wait in the pipe.
+// Returns the descriptor on which readers ring; none before answer_at_. Until then their requests wait in it.
 pollfd Driver::bell(base::Instant now, base::Instant& deadline) const {
   if (!stats_) return {-1, POLLIN, 0};
   if (now >= answer_at_) return {stats_->bell(), POLLIN, 0};
@@ -259,7 +261,7 @@ pollfd Driver::bell(base::Instant now, base::Instant& deadline) const {
   return {-1, POLLIN, 0};
 }
 
-// Another process wants to see the engine (`fairlead top`).
+// Answers another process that wants to see the engine (`fairlead top`).
 void Driver::answer_bell() {
   using Wish = observe::StatsPage::Wish;
   const Locked lock(*this);

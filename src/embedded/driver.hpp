@@ -1,13 +1,13 @@
 #pragma once
-// What makes an engine of this process go: one Engine behind one lock, with a clock, a thread of its own and waiting.
+// Drives an engine of this process: one Engine behind one lock, with a clock, a thread and waiting.
 //
-// Who drives. Whoever waits: a poller through look(), a waiter inside wait(). The engine's own thread sleeps on the
-// path's descriptor. When a datagram wakes it and somebody else has made a pass within the last tick, it leaves the
-// work to them and only looks again after a tick; when nobody has, it works itself. So beside a poller it costs one
-// wake-up a tick, beside nobody one a datagram, and in an idle process none.
+// Who drives. A thread that waits makes the passes: a poller in look(), a waiter in wait(). The engine's own thread
+// sleeps on the path's descriptor. If a datagram wakes it and another thread has made a pass within the last tick, it
+// leaves the work to that thread and checks again after a tick. Otherwise it makes the pass itself. So it costs one
+// wake-up for each tick beside a poller, one for each datagram otherwise, and none in an idle process.
 //
-// The lock is tried, not waited for, where a pass would only be repeated (look). Those who must have it (submit,
-// cancel) announce themselves, and pollers let them pass: a spinning poller would else starve them.
+// The lock. look() only tries it, because a pass is repeated anyway. Threads that need the lock (submit, cancel)
+// announce themselves, and pollers let them go first: a spinning poller would otherwise starve them.
 
 #include <atomic>
 #include <memory>
@@ -36,19 +36,20 @@ namespace fairlead::embedded {
 
 class Driver {
  public:
-  /// Readers of other processes are answered so often at most, however many look: each answer holds the lock.
+  /// Minimum time between answers to readers in other processes, however many there are: each answer holds the lock.
   static constexpr base::Duration kAnswerEvery = std::chrono::milliseconds(10);
   static constexpr std::size_t kWaitPortsMax = engine::ActivePorts::kWaitPortsMax;
 
-  /// `keys`: the files of what the engine seals with, if it does.
+  /// `keys`: the key files, if sessions are sealed.
   Driver(std::unique_ptr<engine::Engine> engine, base::FileDescriptor kick, base::LogFile log,
          const std::optional<seal::KeyringFiles>& keys);
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
-  /// Its thread, if there is a path. Once.
+  /// Starts the engine's thread and its statistics page, if there is a path. Called once. Fails if there can be no
+  /// thread.
   Result<> start();
-  /// The thread ends, and all peers are told. In the child of a fork nothing: there it is the parent's. Once, before
-  /// anything goes that the engine still refers to.
+  /// Ends the thread and tells all peers that the engine ends. In the child of a fork() it only keeps the parent's
+  /// engine from being destroyed. Called once, before anything ends that the engine refers to.
   void stop();
 
   engine::Engine& engine() const noexcept { return *engine_; }
@@ -59,7 +60,7 @@ class Driver {
   }
   const base::ProcessMark& mark() const noexcept { return mark_; }
 
-  /// Holds the engine's lock; pollers that see the wish step back.
+  /// Holds the engine's lock. Pollers stay away from the lock while a thread waits for it.
   class Locked {
    public:
     explicit Locked(const Driver& driver) : driver_(driver) {
@@ -76,47 +77,49 @@ class Driver {
     const Driver& driver_;
   };
 
-  /// Holds the locks of all engines of this process: no engine touches any memory meanwhile.
+  /// Holds the locks of all engines of this process, so that none of them accesses memory.
   class AllLocked {
    public:
     AllLocked();
     ~AllLocked();
     AllLocked(const AllLocked&) = delete;
     AllLocked& operator=(const AllLocked&) = delete;
-    /// Whether the caller is the only thread of the process besides those of engines.
+    /// Returns whether the process has no threads other than the caller, the engines' and those of base::SlowCloser.
     bool is_alone() const;
   };
 
-  /// call() under the lock; the engine's thread learns of an earlier deadline.
+  /// Runs call() under the lock and returns its status. Wakes the engine's thread if the next deadline became earlier.
   template <typename Submit>
   Status submit_locked(Submit&& call);
-  /// call(now).
+  /// The same with call(now).
   template <typename Submit>
   Status submit(Submit&& call);
-  /// `is_local`: whether what is submitted goes to a peer of this host.
+  /// The same. is_local() tells, under the lock, whether the submission is for a local peer: `now` may then be some
+  /// microseconds old.
   template <typename IsLocal, typename Submit>
   Status submit_local(IsLocal&& is_local, Submit&& call);
   bool is_local(const engine::RemotePort& to) const { return engine_->find_local(to.engine) != nullptr; }
-  /// Under the lock. `known`: the clock has just been asked.
+  /// Reads the clock and sets the engine's time. Under the lock. `known`: a time that was just read.
   base::Instant time_of_call(base::Instant known = {});
   base::Instant time_of_local_call();
 
-  /// A pass, if nobody else is at it. True if anything happened.
+  /// Makes a pass, unless another thread has the lock or waits for it. Returns true if anything happened.
   bool pass(base::Instant now);
-  /// The same for those who poll again and again.
+  /// The same for pollers.
   bool look();
-  /// After a look in vain. Many of them, one right after the other, give the processor to others that want it. The
-  /// caller holds no lock.
+  /// Called after a look() that found nothing. After many of those in a row it yields the processor or sleeps, if
+  /// others want it. The caller holds no lock.
   void give_way() {
     if (is_way_due_.load(std::memory_order_relaxed)) [[unlikely]]
       yield_or_sleep();
   }
   template <typename Progress>
   bool look_by(Progress&& progress);
-  /// Until one of the ports has news or is interrupted, or `deadline`. True if one has news.
+  /// Waits until a port has news or is interrupted, or until `deadline`. Returns true if a port has news.
   bool wait(std::span<engine::Port* const> ports, base::Instant deadline);
-  /// What is still on its way to peers has a moment to arrive.
+  /// Makes passes until peers are owed nothing, for 100 ms at most.
   void linger();
+  /// Lingers, tells all peers that the engine ends, and ends all sessions.
   void take_leave();
 
  private:
@@ -143,23 +146,23 @@ class Driver {
 
   std::unique_ptr<engine::Engine> engine_;
   mutable base::ShortLock mutex_;
-  mutable std::atomic<std::uint32_t> wanted_{0};   // threads that must have the lock
-  std::atomic<std::uint64_t> passes_{0};           // made by anybody; the engine's thread compares
-  std::atomic<std::int64_t> thread_sleeps_until_;  // when the engine's thread will look at the timers by itself
-  std::atomic<std::uint64_t> sleeps_{0};           // of waiters on the path's descriptor
-  std::atomic<bool> has_sleeping_driver_{false};   // one waiter sleeps on the path's descriptor, too
-  std::atomic<bool> is_thread_asleep_{false};      // until something happens, not for a tick
+  mutable std::atomic<std::uint32_t> wanted_{0};   // threads that wait for the lock
+  std::atomic<std::uint64_t> passes_{0};           // made by any thread; the engine's thread compares
+  std::atomic<std::int64_t> thread_sleeps_until_;  // when the engine's thread will wake and check the timers
+  std::atomic<std::uint64_t> sleeps_{0};           // times that a waiter slept on the path's descriptor
+  std::atomic<bool> has_sleeping_driver_{false};   // a waiter sleeps on the path's descriptor
+  std::atomic<bool> is_thread_asleep_{false};      // on the path's descriptor, not for a tick
   std::atomic<bool> is_stopping_{false};
   base::ClockPace pace_;                  // under the lock
-  std::atomic<bool> was_in_vain_{false};  // the last look of a poller
-  queue::WaitLadder ladder_;              // of all who wait
-  queue::IdlePolls idle_polls_;           // looks in vain; under the lock
-  std::atomic<bool> is_way_due_{false};   // there have been many
+  std::atomic<bool> was_in_vain_{false};  // the last look() found nothing
+  queue::WaitLadder ladder_;              // shared by all waiters
+  queue::IdlePolls idle_polls_;           // counts look() calls that found nothing; under the lock
+  std::atomic<bool> is_way_due_{false};   // give_way() has to act
   base::FileDescriptor kick_;             // wakes the engine's thread: an earlier deadline, or the end
   base::LogFile log_;
   std::optional<KeyringWatch> keyring_watch_;  // if sessions are sealed
   std::optional<observe::StatsPage> stats_;    // for other processes; under the lock
-  base::Instant answer_at_{};                  // not before; its thread's
+  base::Instant answer_at_{};                  // no answer to readers before; for its thread only
   base::Thread thread_;
   const base::ProcessMark mark_;
 };
@@ -169,12 +172,13 @@ inline base::Instant Driver::time_of_call(base::Instant known) {
   return engine_->now();
 }
 
-// For what goes to peers of this host, which no timer needs to know exactly.
+// For submissions to local peers: no timer depends on their exact time.
 inline base::Instant Driver::time_of_local_call() {
   return pace_.may_skip() ? engine_->now() : time_of_call();
 }
 
-// When the engine's thread has to wake at the latest. While somebody drives it wants to know of no deadline.
+// Returns the time by which the engine's thread has to wake; kNever while another thread drives, because then it
+// ignores deadlines.
 inline base::Instant Driver::deadline_to_tell() const {
   const bool is_told = thread_sleeps_until_.load(std::memory_order_relaxed) == kSomebodyDrives;
   return is_told ? base::kNever : engine_->next_deadline();
@@ -204,8 +208,8 @@ Status Driver::submit_local(IsLocal&& is_local, Submit&& call) {
   return submit_locked([&] { return call(is_local() ? time_of_local_call() : time_of_call()); });
 }
 
-// As pass(), for those who poll again and again: most look only at what peers of this host have written.
-// progress(now) makes the pass itself.
+// As pass(), for pollers. While only local peers have messages, most passes reuse the last time read. progress(now)
+// makes the pass itself.
 template <typename Progress>
 bool Driver::look_by(Progress&& progress) {
   if (wanted_.load(std::memory_order_relaxed) != 0) return false;

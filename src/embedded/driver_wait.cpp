@@ -32,7 +32,7 @@ bool Driver::wait(std::span<engine::Port* const> ports, base::Instant deadline) 
   return std::ranges::any_of(ports, &engine::Port::has_news);
 }
 
-// Looks and makes progress, as long as the ladder says; true when the wait is over.
+// Polls and makes passes for as long as the ladder says. Returns true when the wait is over.
 bool Driver::spin(std::span<engine::Port* const> ports, queue::WaitLadder::Wait& wait, base::Instant deadline) {
   using Step = queue::WaitLadder::Step;
   const bool has_path = engine_->path() != nullptr;
@@ -69,7 +69,8 @@ void Driver::yield_or_sleep() {
   if (lock.try_lock()) idle_polls_.yielded(before, after);
 }
 
-// Sleeps until notified, the deadline, or (one waiter of the engine) until a datagram or a timer needs a pass.
+// Sleeps until a port is notified, or until `deadline`. One waiter of the engine also wakes when a datagram or a timer
+// needs a pass.
 void Driver::sleep(std::span<engine::Port* const> ports, base::Instant deadline) {
   std::array<pollfd, kWaitPortsMax + 2> woken;
   std::size_t armed = 0;
@@ -98,8 +99,8 @@ void Driver::sleep(std::span<engine::Port* const> ports, base::Instant deadline)
   for (engine::Port* port : ports.first(armed)) port->waiter->disarm();
 }
 
-// Peers need not wake us any more. The engine's thread may sleep as well, and the wake-up may have been meant for both:
-// it has to know that somebody else drives now, for it takes over again when they stop.
+// Disarms the doorbell: peers need not ring it any more. The engine's thread may sleep as well, and the ring may have
+// been for both. It has to know that another thread drives now, because it takes over when that thread stops.
 void Driver::rise() {
   if (engine_->shm_descriptor() < 0) return;
   Locked lock(*this);

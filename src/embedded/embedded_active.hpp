@@ -1,5 +1,5 @@
 #pragma once
-// Active messages of the engine of this process, behind its lock.
+// Active messages of an engine of this process. Calls that enter the engine take its lock.
 
 #include "embedded/driver.hpp"
 #include "engine/active.hpp"

@@ -33,7 +33,7 @@ void EmbeddedCore::close_port(engine::PortHandle handle) {
     if (driver_.engine().ports().find(handle) == nullptr) return;
     driver_.engine().cancel_all(handle, base::MonotonicClock::now());
   }
-  // What is in flight still refers to its memory: it ends by acknowledgement, or by giving the peer up.
+  // Operations in flight still refer to their memory. They end by acknowledgement, or when the peer is given up.
   for (;;) {
     {
       const Driver::Locked lock(driver_);
@@ -131,8 +131,8 @@ std::size_t EmbeddedCore::send_all(engine::PortHandle port, const engine::Remote
   return sent;
 }
 
-/// Under the lock. How many a known peer's transport has taken; the others have to go the general way. `known`: the
-/// clock has just been asked.
+/// Under the lock. Returns how many messages the transport of a known peer has taken; the others need
+/// messages().send(). `known`: a time that was just read.
 std::size_t EmbeddedCore::send_short(engine::PortHandle port, const engine::RemotePort& to,
                                      std::span<const link::SendPart> parts,
                                      std::span<engine::OperationHandle> operations, base::Instant known) {
@@ -170,7 +170,7 @@ engine::Core::AllocateShared EmbeddedCore::allocate_shared() {
     const std::span memory = published ? published->remapped.allocate(bytes) : std::span<std::byte>();
     if (memory.empty()) return nullptr;
     return {memory.data(), [published, memory, mark](std::byte*) mutable {
-              // To free it would empty the parent's pages, too.
+              // In the child of a fork(), free() would also empty the parent's pages.
               mark.is_inherited() ? base::keep_for_ever(std::move(published)) : published->remapped.free(memory);
             }};
   };
@@ -226,7 +226,7 @@ int EmbeddedCore::descriptor(engine::PortHandle handle) const {
 
 bool EmbeddedCore::arm_descriptor(engine::PortHandle handle) {
   engine::Port& port = driver_.port(handle);
-  port.waiter->disarm();  // of what has woken it before
+  port.waiter->disarm();  // from the previous call
   return port.waiter->arm([&] { return port.has_news(); });
 }
 
@@ -265,8 +265,8 @@ bool EmbeddedCore::is_memory_complete() {
 
 // Facts --------------------------------------------------------------------------------------------------------------
 
-// This store comes before the caller's look at the count, and there the count before the look at this: one of the two
-// sees the other.
+// The caller reads the count after this store. The engine changes the count before it reads this flag. All four are
+// sequentially consistent, so at least one side sees the other's change.
 void EmbeddedCore::watch_drops(engine::PortHandle handle) {
   driver_.port(handle).watches_drops.store(true);
 }

@@ -1,5 +1,6 @@
 #pragma once
-// What faces may ask of an engine of this process: each call goes to the engine under its lock (embedded/driver.hpp).
+// The interface of an engine of this process for the APIs. Calls that enter the engine take its lock
+// (embedded/driver.hpp).
 
 #include <memory>
 #include <optional>
@@ -14,18 +15,18 @@ namespace fairlead::embedded {
 
 class EmbeddedCore final : public engine::Core {
  public:
-  /// `keys`: the files of what the engine seals with, if it does.
+  /// `keys`: the key files, if sessions are sealed.
   EmbeddedCore(std::unique_ptr<engine::Engine> engine, base::FileDescriptor kick, base::LogFile log,
                const std::optional<seal::KeyringFiles>& keys);
   ~EmbeddedCore() override;
-  /// Its thread, if there is a path. Once.
+  /// Starts the engine's thread, if there is a path. Called once.
   Result<> start() { return driver_.start(); }
 
-  // For the next program in this process.
+  // The handover to the next program in this process (engine/handover.hpp).
   void hold_answers(bool is_held);
   bool is_still() const;
   std::unique_ptr<FrozenEngine> freeze() { return std::make_unique<FrozenEngine>(driver_); }
-  /// Before start().
+  /// Called before start().
   Result<> restore(const engine::EngineState& state);
   bool has_port(engine::PortHandle port) const;
   bool give_memory(engine::PortHandle port, engine::OperationHandle operation, std::uint64_t cookie,

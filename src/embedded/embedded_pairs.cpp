@@ -24,14 +24,15 @@ Error refusal_of_change(Status status) {
 }
 
 std::unexpected<Error> without_memory() {
-  return std::unexpected(Error{Status::no_memory, ENOMEM, "no memory"});  // short enough to need none
+  return std::unexpected(Error{Status::no_memory, ENOMEM, "no memory"});  // short enough to need no allocation
 }
 
 }  // namespace
 
 // Withdrawing --------------------------------------------------------------------------------------------------------
 
-// What is in flight ends by acknowledgement, or by giving the peer up. A peer that is only slow gets the give-up time.
+// A message in flight ends by acknowledgement, or when its peer is expelled. A peer that is only slow gets the give-up
+// time.
 base::Instant EmbeddedPairs::next_force() const {
   return base::MonotonicClock::now() +
          std::chrono::milliseconds(driver_.engine().options().get(engine::Option::give_up_after));
@@ -55,8 +56,8 @@ void EmbeddedPairs::press(const qp::Withdrawal& withdrawal) {
   }
 }
 
-// First nothing in flight refers to it, then no peer of this host is at what was withdrawn before.
-// Without memory to find out who those are it is asked again.
+// Waits first until no message in flight refers to the object, then until no local peer accesses it. Without memory for
+// the list of those peers it returns false, and is asked again.
 bool EmbeddedPairs::is_over(qp::Withdrawal& withdrawal) try {
   if (withdrawal.kind == qp::Withdrawal::Kind::nothing) return true;
   {
@@ -79,7 +80,7 @@ bool EmbeddedPairs::is_over(qp::Withdrawal& withdrawal) try {
       withdrawal.force_at = next_force();
       return false;
     }
-    // Its number may be another's from now on.
+    // From now on another queue pair may get its number.
     if (withdrawal.frees_pair) driver_.engine().pairs().free_pair(withdrawal.pair);
   }
   if (withdrawal.remap) {
@@ -207,7 +208,7 @@ Result<> EmbeddedPairs::begin_change_region(std::uint32_t key, const qp::RegionP
   return {};
 }
 
-// Windows are not published: peers reach them by messages alone, so nobody has to be waited for.
+// Windows are not published: peers use them through messages only, so no call has to wait for peers.
 Result<std::uint32_t> EmbeddedPairs::add_window(verbs::WindowType type, std::uint32_t domain) try {
   const Driver::Locked lock(driver_);
   const std::uint32_t key = driver_.engine().pairs().regions().add_window(type, domain);

@@ -1,5 +1,6 @@
 #pragma once
-// Queue pairs of the engine of this process, behind its lock. Completion and notice streams are consumed without it.
+// Queue pairs of an engine of this process, behind its lock. Completion and notice streams are consumed without the
+// lock.
 
 #include <mutex>
 #include <optional>
@@ -58,17 +59,17 @@ class EmbeddedPairs final : public qp::PairCore {
 
  private:
   base::Instant next_force() const;
-  /// Makes progress until it is over.
+  /// Makes passes until the withdrawal is complete.
   void finish(qp::Withdrawal withdrawal);
   bool is_quiet(const qp::Withdrawal& withdrawal) const;
-  /// What holds it up has taken longer than the give-up time.
+  /// Expels the peers that have delayed a withdrawal for longer than the give-up time.
   void press(const qp::Withdrawal& withdrawal);
-  /// Moves the region's memory to where peers of this host can reach it, if that may be done.
+  /// Moves the region's memory into the arena, where local peers access it directly, if rights and memory permit this.
   void share(qp::RegionPlan& plan, std::optional<std::uint32_t>& remap);
   void unshare(std::optional<std::uint32_t> remap);
 
   Driver& driver_;
-  std::mutex sharing_;                                       // before the engine's lock
+  std::mutex sharing_;                                       // taken before the engine's lock
   std::unordered_map<std::uint32_t, std::uint32_t> remaps_;  // by key; under sharing_
   qp::NoticeStreams notices_;                                // under the engine's lock
 };

@@ -1,6 +1,5 @@
 #pragma once
-// An engine of this process that stands still as long as this lives: what it has saved stays true. Whoever calls it
-// meanwhile waits.
+// Holds the lock of an engine of this process, so that its saved state stays valid. Other calls to the engine wait.
 
 #include "embedded/driver.hpp"
 #include "engine/handover.hpp"
@@ -13,7 +12,7 @@ class FrozenEngine {
 
   base::SocketAddress address() const { return driver_.engine().address(); }
   Result<engine::EngineState> save() { return engine::Handover(driver_.engine()).save(); }
-  /// The one that has its port.
+  /// The socket that has the engine's port.
   int socket() const { return driver_.engine().path()->socket(); }
 
  private:

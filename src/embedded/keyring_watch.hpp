@@ -1,6 +1,6 @@
 #pragma once
-// The files of the keys that sessions are sealed with, read again when they have changed. So a key is replaced while
-// programs run; what cannot be read leaves the keys as they were.
+// Reads the key files of sealed sessions again when they have changed, so keys are replaced while programs run. If a
+// file cannot be read, the keys stay as they were.
 
 #include <sys/stat.h>
 
@@ -20,12 +20,12 @@ class KeyringWatch {
   explicit KeyringWatch(seal::KeyringFiles files) : files_(std::move(files)), seen_(look()) {}
 
   bool is_due(base::Instant now) const { return now >= look_at_; }
-  /// The keys, if the files have changed since the last call and can be read; else null. `complaint` tells if they
-  /// cannot.
+  /// Returns the keys if the files have changed since the last call and can be read; else null. Sets `complaint` if
+  /// they have changed and cannot be read.
   std::shared_ptr<const seal::Keyring> next(base::Instant now, std::string& complaint);
 
  private:
-  /// Of one file: whatever a change of it changes.
+  /// Attributes of a file that differ after a change of it.
   struct Stamp {
     dev_t device = 0;
     ino_t number = 0;

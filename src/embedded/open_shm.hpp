@@ -1,5 +1,5 @@
 #pragma once
-// Shared memory with the engines of this host, by an engine's options.
+// Opens shared memory with the engines of this host, according to an engine's options.
 
 #include <cstdint>
 #include <memory>
@@ -11,8 +11,9 @@
 
 namespace fairlead::embedded {
 
-/// Null if peers of this host are reached over UDP: by the options, or because there is no shared memory to be had,
-/// which is told. Faults are made to datagrams: with a plan for them all goes over UDP, unless shared memory is forced.
+/// Returns null if local peers are reached over UDP: by the options, or because there is no shared memory, which is
+/// logged. Injected faults concern datagrams, so with a fault plan all goes over UDP unless shared memory is forced.
+/// Errors: shm_ring is not a power of two; or shared memory is forced, and there is none.
 Result<std::unique_ptr<shm::Transport>> open_shm(const base::SocketAddress& own, std::uint64_t epoch,
                                                  const engine::EngineOptions& options);
 

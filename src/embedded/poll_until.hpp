@@ -10,7 +10,7 @@
 
 namespace fairlead::embedded {
 
-/// ppoll() until an absolute time; kNever sleeps for ever.
+/// Calls ppoll() until an absolute time; kNever waits without a limit.
 inline void poll_until(std::span<pollfd> descriptors, base::Instant deadline) {
   const auto left = std::max(deadline - base::MonotonicClock::now(), base::Duration::zero());
   const timespec time{.tv_sec = left.count() / 1'000'000'000, .tv_nsec = left.count() % 1'000'000'000};
