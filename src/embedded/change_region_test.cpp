@@ -1,5 +1,5 @@
-// A region whose memory is changed while a peer reads it all the time: the change waits for the reads from before it,
-// and for no others.
+// A region whose memory is changed while a peer reads it continuously: the change waits for earlier reads, and for no
+// others.
 
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
@@ -24,7 +24,7 @@ constexpr std::byte kBefore{0x11}, kAfter{0x22};
 
 base::SocketAddress place(std::uint16_t number) {
   base::SocketAddress address = base::place_for_tests(number);
-  address.port = static_cast<std::uint16_t>(20479 + number);  // where an engine has numbers for queue pairs
+  address.port = static_cast<std::uint16_t>(20479 + number);  // a port with queue pair numbers
   return address;
 }
 
@@ -34,7 +34,7 @@ engine::EngineOptions by_udp() {
   return options;
 }
 
-/// All transitions of a queue pair: `change(from, attributes)`.
+/// Makes all transitions of a queue pair to RTS: `change(from, attributes)`.
 template <typename Change>
 void connect(std::uint32_t to, const base::SocketAddress& at, Change&& change) {
   verbs::QpAttributes attributes;
@@ -53,7 +53,7 @@ void connect(std::uint32_t to, const base::SocketAddress& at, Change&& change) {
 
 class ChangeOfRegion : public testing::Test {
  protected:
-  ChangeOfRegion() { ::alarm(60); }  // what never ends, ends the test
+  ChangeOfRegion() { ::alarm(60); }  // ends a test that hangs
   ~ChangeOfRegion() override { ::alarm(0); }
 
   void SetUp() override {
@@ -101,7 +101,8 @@ class ChangeOfRegion : public testing::Test {
     for (const auto& each : std::span(done).first(count)) EXPECT_EQ(each.status, verbs::WcStatus::success);
     completed_ += count;
   }
-  /// A read completes, if one is out. Then as many as may be are posted, and the owner executes all of them.
+  /// Waits for a read to complete, if any is in flight. Then posts as many as are permitted, and lets the owner execute
+  /// them.
   void read_on() {
     for (const std::uint64_t before = completed_; posted_ != 0 && completed_ == before; take_completions()) {
       look();
@@ -120,7 +121,7 @@ class ChangeOfRegion : public testing::Test {
       owner_->progress();
     }
   }
-  /// False: many reads have completed, and it is not over.
+  /// Returns false if many reads have completed and the withdrawal has not.
   bool ends(qp::Withdrawal& withdrawal) {
     const std::uint64_t many = completed_ + 200;
     while (completed_ < many && !owner_->pairs()->is_over(withdrawal)) read_on();
@@ -153,7 +154,7 @@ TEST_F(ChangeOfRegion, AnswersReadsWithWhatItIsNow) {
   qp::Withdrawal withdrawal;
   ASSERT_TRUE(core.begin_change_region(key_, plan_of(after_), withdrawal));
   while (!core.is_over(withdrawal)) read_on();
-  // From here on the owner may unmap it.
+  // From here on the owner may unmap the former memory.
   std::ranges::fill(before_, std::byte{0xFF});
   const std::uint64_t all = posted_ + kReadsOut;
   while (completed_ < all) read_on();

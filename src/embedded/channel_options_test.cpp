@@ -1,4 +1,4 @@
-// The two channels have depths and segment sizes of their own, which can be set within their ranges.
+// Each of the two channels has its own depth and segment size, which can be set within their ranges.
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 namespace fairlead::embedded {
 namespace {
 
-/// Messages of a size that an engine takes for a peer that does not answer.
+/// Returns how many messages of a size an engine accepts for a peer that does not answer.
 std::uint32_t taken_of(const engine::EngineOptions& options, std::size_t size) {
   path::SimNetwork network(1);
   const auto own = *base::SocketAddress::from_ip("10.0.0.1", 20480);
@@ -56,7 +56,7 @@ TEST(ChannelOptions, OutsideTheirRangeTheyAreRefusedAndTheErrorSaysWhich) {
   }
 }
 
-/// The longest datagram that leaves when many short messages wait together, or one long one does.
+/// Returns the longest datagram that is sent when `count` messages of `size` bytes wait together.
 std::uint32_t longest_datagram(const engine::EngineOptions& options, std::size_t size, int count) {
   path::SimNetwork network(1);
   path::SimLink link;
@@ -77,7 +77,7 @@ std::uint32_t longest_datagram(const engine::EngineOptions& options, std::size_t
     for (int i = 0; i < messages; ++i)
       near.messages().send(port, {.to = {at[1], 5}, .part = {{&piece, 1}, size}}, operation, now);
   };
-  send(1);  // what waits for a session is packed to the least that a path carries
+  send(1);  // messages that wait for a session use the least segment size of a path
   std::uint32_t longest = 0;
   link::Train train;
   for (int steps = 0; steps < 1000; ++steps) {

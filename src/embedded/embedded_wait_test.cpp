@@ -1,4 +1,5 @@
-// Waking: whoever polled steadily is woken by the path again, when he sleeps and when he leaves.
+// A thread that polled steadily is woken by the path again when it sleeps, and replaced by the engine's thread when it
+// stops.
 
 #include <gtest/gtest.h>
 #include <sys/syscall.h>

@@ -1,4 +1,4 @@
-// What is withdrawn while a peer of this host is at it, and stays: the wait for it has an end.
+// Objects that are withdrawn while a local peer accesses them and never leaves: the wait must end.
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -16,11 +16,11 @@ namespace {
 class ForcedEnd : public testing::Test {
  protected:
   void SetUp() override {
-    ::alarm(60);  // what never ends, ends the test
+    ::alarm(60);  // ends a test that hangs
     engine::EngineOptions options;
     ASSERT_TRUE(options.set("give_up_after", "50") && options.set("path", "shm"));
     base::SocketAddress place = base::place_for_tests(1);
-    place.port = 20480;  // where an engine has numbers for queue pairs
+    place.port = 20480;  // a port with queue pair numbers
     core_ = attach_embedded(place, options).value();
     guest_ = shm::Connections::open(base::place_for_tests(2), 5, {.ring_bytes = 64 * 1024}).value();
     ASSERT_TRUE(guest_->ask(core_->address(), {}));
@@ -34,7 +34,7 @@ class ForcedEnd : public testing::Test {
     return 0;
   }
 
-  /// Its key.
+  /// Returns its key.
   std::uint32_t add_region() {
     const qp::RegionPlan plan{
         .base = memory_.data(), .length = memory_.size(), .iova = reinterpret_cast<std::uintptr_t>(memory_.data())};
@@ -66,7 +66,7 @@ TEST_F(ForcedEnd, WhoeverLeavesInTimeStays) {
   EXPECT_EQ(put_out(), 0u);
 }
 
-// Whoever opens queue pairs meanwhile gets none of its number, for its owner still ends it.
+// Queue pairs opened meanwhile must not get its number, because its owner is still closing it.
 TEST_F(ForcedEnd, AQueuePairKeepsItsNumberUntilItIsOver) {
   qp::PairCore& pairs = *core_->pairs();
   qp::NoticeStream* const notices = pairs.open_notices().value();
@@ -88,7 +88,7 @@ TEST_F(ForcedEnd, AQueuePairKeepsItsNumberUntilItIsOver) {
   EXPECT_EQ(again.handle.index, closed.handle.index);
 }
 
-// It may be stopped where it is: that concerns nobody else.
+// A peer that is stopped while it accesses another object delays nothing.
 TEST_F(ForcedEnd, WhoeverIsElsewhereHoldsUpNothing) {
   const std::uint32_t key = add_region();
   guest_->peer(guest_->find(core_->address())).enter(shm::Use::of_region((key >> 8) + 1, 0));

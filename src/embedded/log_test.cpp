@@ -1,4 +1,4 @@
-// What engines say of themselves and of how each peer is reached.
+// What engines log about themselves and about how each peer is reached.
 
 #include <gmock/gmock.h>
 
@@ -50,7 +50,7 @@ class LoggedEngines : public testing::TestWithParam<const char*> {
     EXPECT_TRUE(options.set("path", GetParam()));
     return attach_embedded(base::place_for_tests(number), options).value();
   }
-  /// One sends the other a message, and has its end.
+  /// One engine sends the other a message, and waits for its completion.
   void exchange() {
     const auto from = attach(1), to = attach(2);
     const auto port = *from->open_port(5), there = *to->open_port(5);
@@ -93,7 +93,7 @@ TEST_P(LoggedEngines, SayNothingByDefault) {
   EXPECT_THAT(lines(), IsEmpty());
 }
 
-/// A folder of its own with a key in it.
+/// A temporary folder with a key file.
 class LoggedKeys : public testing::Test {
  protected:
   LoggedKeys() {
@@ -109,7 +109,7 @@ class LoggedKeys : public testing::Test {
   std::string folder_ = std::filesystem::temp_directory_path() / "fairlead_log_XXXXXX";
 };
 
-// A function of the program may wait for whoever waits for the engine.
+// The program's log handler may wait for a thread that waits for the engine's lock.
 TEST_F(LoggedKeys, AreComplainedOfWithoutTheEnginesLock) {
   engine::EngineOptions options;
   ASSERT_TRUE(options.set("seal", "psk:" + path()));

@@ -1,5 +1,5 @@
-// A program with its owner's rights takes no orders from whoever starts it: a real copy of this one, set-user-id root,
-// started by somebody else.
+// A set-user-id program must not take settings from the user who starts it. The test runs a copy of itself that is
+// set-user-id root, as another user.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr uid_t kStarter = 65534;
 
-// The other process: a part of the test below.
+// Runs in the other process, for the test below.
 TEST(SetUserId, DISABLED_Privileged) {
   ASSERT_EQ(::geteuid(), 0u);
   ASSERT_EQ(::getuid(), kStarter);

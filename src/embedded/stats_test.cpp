@@ -1,4 +1,4 @@
-// An engine seen from outside: exact while it lives, and at no cost while nobody looks.
+// An engine's statistics, read by other processes: exact while it lives, and without cost while nobody reads them.
 
 #include <gmock/gmock.h>
 #include <unistd.h>
@@ -25,7 +25,7 @@ namespace {
 using namespace std::chrono_literals;
 using observe::text_of;
 
-constexpr auto kPatienceOfStats = 30s;  // ends a failing test only
+constexpr auto kPatienceOfStats = 30s;  // only a failing test takes so long
 base::Instant patience() {
   return base::MonotonicClock::now() + kPatienceOfStats;
 }
@@ -69,7 +69,7 @@ struct Shown {
   engine::Completion last;
 };
 
-/// The threads of this process.
+/// Returns the threads of this process.
 std::set<std::string> all_threads() {
   std::set<std::string> threads;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) threads.insert(task.path());
@@ -78,7 +78,7 @@ std::set<std::string> all_threads() {
 
 class EngineStats : public testing::Test {
  protected:
-  /// How often each thread of the engines has gone to sleep.
+  /// Returns how often each thread of the engines has gone to sleep.
   std::map<std::string, std::string> sleeps() const {
     std::map<std::string, std::string> all;
     for (const std::string& task : all_threads()) {
@@ -138,7 +138,7 @@ TEST_F(EngineStats, CountWhatThereIsNoRoomFor) {
   for (const engine::PortHandle port : ports) near_.core->close_port(port);
 }
 
-// Each answer holds the engine up: whoever asks in a loop waits.
+// Each answer holds the engine's lock, so a reader that asks in a loop has to wait.
 TEST_F(EngineStats, AreCopiedSoOftenAtMost) {
   const auto begin = base::MonotonicClock::now();
   const std::uint64_t before = ask(near_).header.publications;
@@ -166,7 +166,7 @@ TEST_F(EngineStats, AreAnsweredWhileSomebodyPolls) {
   for (int i = 0; i < 20; ++i) EXPECT_GT(ask(near_).header.publications, 0u);
 }
 
-// Somebody of this host may look at all engines just then: so more than once.
+// Another process of this host may ask all engines at the same time, so there are several attempts.
 TEST_F(EngineStats, AreCopiedForNobody) {
   const auto publications = [&] { return page_of(near_).read(patience())->header.publications; };
   bool is_left_alone = false;

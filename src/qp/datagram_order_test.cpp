@@ -1,4 +1,4 @@
-// Datagrams of one queue pair, short ones and long ones by turns, on a network that loses nothing.
+// Short and long datagrams of one queue pair, alternating, on a network without loss.
 
 #include <algorithm>
 

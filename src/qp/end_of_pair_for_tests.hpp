@@ -1,5 +1,5 @@
 #pragma once
-// One end of a queue pair between two engines on virtual time, with memory of its own.
+// One end of a queue pair between two engines on virtual time, with its own memory.
 
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
@@ -13,7 +13,7 @@
 
 namespace fairlead::qp {
 
-inline constexpr std::uint32_t kPsnForTests = 0xFFFF'FFFA;  // it wraps
+inline constexpr std::uint32_t kPsnForTests = 0xFFFF'FFFA;  // so that it wraps
 
 struct EndOfPair {
   explicit EndOfPair(engine::DirectSide& its_side, std::uint32_t its_rights = verbs::access::remote_write)
@@ -86,7 +86,7 @@ struct EndOfPair {
   }
 
   engine::DirectSide& side;
-  std::uint32_t rights;  // of others
+  std::uint32_t rights;  // access rights of the peer
   std::unique_ptr<NoticeStream> notices;
   CompletionStream* stream = nullptr;
   std::vector<std::byte> memory = std::vector<std::byte>(1 << 20);

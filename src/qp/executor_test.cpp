@@ -13,7 +13,7 @@ using Wire = wire::Operation;
 
 class Execution : public testing::Test {
  protected:
-  /// As the responder does.
+  /// Executes a request as the responder does.
   bool execute(const wire::Envelope& envelope, std::span<const std::byte> bytes) {
     if (parts_.executor.execute_plain(pair_, envelope, bytes)) return true;
     const iovec piece{const_cast<std::byte*>(bytes.data()), bytes.size()};

@@ -1,5 +1,5 @@
-// The fast path of short sends between two engines of a host (Requester, Executor), and every corner where it has to
-// give way to the general one: what was promised in order stays in order.
+// The fast path of short sends between two engines of a host (Requester, Executor), and all cases in which the general
+// path has to take over. The order of requests must stay the same.
 
 #include <algorithm>
 #include <array>
@@ -13,7 +13,7 @@ namespace fairlead::qp {
 
 struct PairsForTests {
   static QueuePair& pair(QueuePairs& pairs, PairHandle handle) { return *pairs.pairs_.find(handle); }
-  /// As if so many requests had been posted, sent and received.
+  /// Sets the state to that after `count` posted, sent and received requests.
   static void skip(QueuePairs& pairs, PairHandle handle, std::uint32_t count) {
     QueuePair& one = pair(pairs, handle);
     SendQueue& sends = one.sends;
@@ -46,7 +46,7 @@ class FastPath : public engine::EnginePair {
     for (EndOfPair* end : {&a_, &b_}) end->open();
     a_.connect(b_, now_);
     b_.connect(a_, now_);
-    // The first request of all goes the general way: who it comes from is looked up.
+    // The first request takes the general path, which looks up its sender.
     for (int i = 0; i < 2; ++i) {
       a_.receive(1, a_.sge(0, 8));
       b_.receive(1, b_.sge(0, 8));
@@ -66,7 +66,7 @@ class FastPath : public engine::EnginePair {
   }
   std::uint64_t sent() const { return a_.pairs().counters().fast_sends - sent_; }
   std::uint64_t arrived() const { return b_.pairs().counters().fast_receives - arrived_; }
-  /// Until an end has so many completions.
+  /// Makes passes until an end has `count` completions.
   std::vector<verbs::WorkCompletion> wait_for(EndOfPair& end, std::size_t count) {
     std::vector<verbs::WorkCompletion> all = end.completions();
     for (int step = 0; step < 100'000 && all.size() < count; ++step) {
@@ -77,7 +77,7 @@ class FastPath : public engine::EnginePair {
     all.resize(count);
     return all;
   }
-  /// Also when what the shm transport refers to has gone.
+  /// The queue pair must become quiet, also when the shm transport referred to memory.
   void expect_quiet(EndOfPair& end) {
     for (int step = 0; step < 100; ++step) pass();
     EXPECT_TRUE(end.pairs().is_quiet(end.handle));
@@ -97,7 +97,7 @@ TEST_F(FastPath, GoesStraightBothWaysAndItsAcknowledgementComesWithTheAnswer) {
     a_.send(2 * i, a_.sge(100, 24), now_);
     far_.engine->progress(now_);
     const auto there = b_.completions();
-    ASSERT_EQ(there.size(), i == 0 ? 1u : 2u);  // and the end of its last answer
+    ASSERT_EQ(there.size(), i == 0 ? 1u : 2u);  // and the completion of its last answer
     EXPECT_EQ(there.back().opcode, WcOpcode::receive);
     EXPECT_EQ(there.back().wr_id, i);
     EXPECT_EQ(there.back().byte_len, 24u);
@@ -163,7 +163,7 @@ TEST_F(FastPath, WaitsForAReceiveAndKeepsTheOrder) {
     EXPECT_EQ(here[id].status, WcStatus::success);
     EXPECT_EQ(std::memcmp(&b_.memory[100 * id], &a_.memory[id == 4 ? 0 : 100 * id], 16), 0);
   }
-  // Then it takes the fast path again.
+  // Later sends take the fast path again.
   const std::uint64_t before = arrived();
   b_.receive(5, b_.sge(0, 16));
   a_.send(5, a_.sge(0, 16), now_);
@@ -228,8 +228,8 @@ TEST_F(FastPath, FindsAQueuePairThatIsDestroyedMeanwhile) {
   EXPECT_EQ(arrived(), 0u);
 }
 
-// Sent, reset and connected again before the other side has looked: what was sent in the incarnation before means
-// nothing.
+// The sender posts, resets and connects again before the receiver polls. The receiver must ignore messages of the
+// earlier incarnation.
 TEST_F(FastPath, ForgetsWhatWasSentInALifeBefore) {
   b_.receive(1, b_.sge(0, 8));
   a_.send(1, a_.sge(0, 8), now_);
@@ -296,7 +296,7 @@ TEST_F(FastPath, TakesNothingFromAStranger) {
   EXPECT_EQ(wait_for(b_, 1)[0].wr_id, 1u);
 }
 
-// A receive without pieces is one for messages without bytes: nothing of it is looked at.
+// A receive without SGEs accepts empty messages only, and no SGE may be read.
 TEST_F(FastPath, TakesNoBytesIntoAReceiveWithoutPieces) {
   std::size_t taken = 0;
   const verbs::ReceiveRequest request{.id = 5, .sges = {}};
@@ -310,7 +310,7 @@ TEST_F(FastPath, TakesNoBytesIntoAReceiveWithoutPieces) {
   }
 }
 
-// A message in pieces of which the first is empty, and the last: a shm transport's record may say so.
+// A message in chunks, of which the first and last one is empty. A record of the shm transport may say so.
 TEST_F(FastPath, TakesAWriteWithoutBytesInPieces) {
   shm::Connection& to = near_.engine->connections()->peer(near_.engine->connections()->find(engine::direct_place(2)));
   const wire::RequestSequence turn = PairsForTests::pair(b_.pairs(), b_.handle).turn.next();
@@ -331,7 +331,7 @@ TEST_F(FastPath, TakesAWriteWithoutBytesInPieces) {
   EXPECT_EQ(b_.state(), QpState::rts);
 }
 
-// The peer it is connected to writes any turn that it likes.
+// The connected peer writes arbitrary sequences and acknowledgements.
 TEST_F(FastPath, BelievesItsPeerOnlyWhatIsPossible) {
   std::mt19937_64 random(3);
   shm::Connection& to = near_.engine->connections()->peer(near_.engine->connections()->find(engine::direct_place(2)));
@@ -371,7 +371,7 @@ TEST_F(FastPath, BelievesItsPeerOnlyWhatIsPossible) {
   EXPECT_EQ(b_.memory[5000], std::byte{0}) << "behind all receives";
 }
 
-// A sequence may go round as often as it likes.
+// Sequences may wrap any number of times.
 TEST_F(FastPath, GoesOnAfterTwoThousandMillionMessages) {
   QueuePair& sender = PairsForTests::pair(a_.pairs(), a_.handle);
   QueuePair& receiver = PairsForTests::pair(b_.pairs(), b_.handle);
@@ -403,7 +403,7 @@ TEST_F(FastPath, KnowsARepeatedRequestAlsoWhenTheSequenceHasJustGoneRound) {
   EXPECT_EQ(b_.pairs().counters().refused_not_ready, 0u);
 }
 
-// So may the numbers of requests and receives, in rings of any size.
+// The numbers of requests and receives may wrap, too, in rings of any size.
 TEST_F(FastPath, GoesOnWhereItsNumbersGoRound) {
   for (EndOfPair* end : {&a_, &b_}) PairsForTests::skip(end->pairs(), end->handle, 0U - 50 - 2);
   for (std::uint64_t id = 0; id < 120; ++id) b_.receive(id, b_.sge(100 * id, 100));
@@ -420,7 +420,7 @@ TEST_F(FastPath, GoesOnWhereItsNumbersGoRound) {
   EXPECT_EQ(std::memcmp(&b_.memory[0], &a_.memory[0], std::size_t{120} * 100), 0);
 }
 
-// Nobody acknowledges what is unreliable, however much it is.
+// Unreliable requests get no acknowledgements, however many there are.
 TEST_F(FastPath, UnreliableOnesGoOnAfterTwoThousandMillionMessages) {
   EndOfPair from{near_}, to{far_};
   from.open(verbs::QpType::uc);
@@ -437,13 +437,13 @@ TEST_F(FastPath, UnreliableOnesGoOnAfterTwoThousandMillionMessages) {
   }
 }
 
-// Straight and general ones in any order, with receives that are late.
+// Requests of both paths in random order, with late receives.
 TEST_F(FastPath, KeepsTheOrderOfStraightAndOtherRequests) {
   constexpr std::uint64_t kRequests = 4000, kAreas = 64, kArea = 3000;
   std::mt19937_64 random(11);
   std::uint64_t posted = 0, done = 0, receives = 0, received = 0;
-  std::vector<std::pair<std::uint64_t, std::uint32_t>> order;  // of sends: request and its size
-  constexpr std::size_t kWriteAt = 400'000;                    // behind all receives
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> order;  // of sends: request and size
+  constexpr std::size_t kWriteAt = 400'000;                    // behind the memory of all receives
   for (int step = 0; step < 2'000'000 && (done < kRequests || received < order.size()); ++step) {
     while (posted < kRequests && posted - done < kAreas && random() % 3 != 0) {
       const std::uint64_t draw = random() % 16;
@@ -471,7 +471,7 @@ TEST_F(FastPath, KeepsTheOrderOfStraightAndOtherRequests) {
       b_.receive(receives, b_.sge(receives % 100 * kArea, kArea));
       ++receives;
     }
-    // An answer now and then, for acknowledgements to go with.
+    // A request in the other direction now and then, to carry acknowledgements.
     const verbs::SendRequest back{.id = 0, .flags = verbs::send_flags::signaled};
     if (random() % 4 == 0 && b_.post(back, now_) == 0) a_.receive(0, a_.sge(1 << 19, 8));
     pass(random() % 3 != 0);
@@ -504,7 +504,7 @@ TEST_F(FastPath, KeepsTheOrderOfStraightAndOtherRequests) {
   expect_quiet(b_);
 }
 
-// Its reader does not read: whoever waits for the queue pair, or for the memory, sees to it that neither is in flight.
+// The peer does not read its ring. A caller that waits for the queue pair, or for the memory, has the peer expelled.
 TEST_F(FastPath, WhatIsInFlightOfAQueuePairEndsWithItsPeer) {
   a_.send(1, a_.sge(0, 20'000), now_);
   pass(false);

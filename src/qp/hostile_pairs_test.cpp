@@ -1,5 +1,5 @@
-// A peer that speaks the link's language and sends any envelope to any queue pair: what it may not touch stays as it
-// is, what it may not read it is not told, the engine goes on, and another peer's queue pairs do not notice.
+// A peer that uses the link correctly and sends arbitrary envelopes to arbitrary queue pairs. Memory without a right
+// must stay unchanged and unread, the engine must continue, and queue pairs of another peer must not be affected.
 
 #include <algorithm>
 #include <bit>
@@ -16,9 +16,9 @@ using verbs::QpType;
 using Wire = wire::Operation;
 
 constexpr std::size_t kHostileArea = 100'000;
-constexpr std::byte kOpenByte{0x5A}, kSecretByte{0xC3};         // memory as it was
-constexpr std::uint32_t kFirstOfStranger = 77;                  // number of the stranger's end of the first queue pair
-constexpr std::uint8_t kNotReadyAnswer = 1, kGoBackAnswer = 6;  // status of answers
+constexpr std::byte kOpenByte{0x5A}, kSecretByte{0xC3};         // initial contents of memory
+constexpr std::uint32_t kFirstOfStranger = 77;                  // number of the stranger's first queue pair
+constexpr std::uint8_t kNotReadyAnswer = 1, kGoBackAnswer = 6;  // status of answers: rnr, go_back
 constexpr std::uint16_t kResultAnswer = 1U << 8;                // in the flags of an answer
 
 /// A queue pair that is connected to the stranger.
@@ -35,7 +35,7 @@ struct HostilePair {
 
 struct HeardAnswer {
   wire::Envelope envelope;
-  std::vector<std::byte> bytes;  // of a message in one piece
+  std::vector<std::byte> bytes;  // of a message in one chunk
   std::uint64_t size = 0;
 };
 
@@ -115,7 +115,7 @@ class HostilePairs : public testing::Test {
     link_.submit(peer_, {.envelope = envelope, .pieces = {&pieces_.back(), 1}, .size = piece.iov_len, .cookie = 1},
                  world_.now);
   }
-  /// A request to the stranger's queue pair, in its order.
+  /// Returns the envelope of a request from the stranger to a queue pair.
   wire::Envelope request(const HostilePair& one, Wire operation, std::uint64_t sequence, std::uint64_t key = 0) const {
     return {.operation = operation,
             .source_port = number_of_stranger(one),
@@ -163,13 +163,13 @@ class HostilePairs : public testing::Test {
   link::PeerHandle peer_ = *link_.peer(target_.engine->address(), 1472, {});
   std::uint32_t shared_ = 0, counted_ = 0, receives_ = 0;
   std::vector<HostilePair> exposed_;
-  std::deque<std::vector<std::byte>> said_;  // stays until the end
+  std::deque<std::vector<std::byte>> said_;  // kept until the end: the link refers to it
   std::deque<iovec> pieces_;
   std::vector<HeardAnswer> heard_;
   link::Train train_;
 };
 
-// What was executed under a sequence says nothing about what may be done under it: it is judged as if it were new.
+// That a sequence was executed gives no right: a repeated request is checked like a new one.
 TEST_F(HostilePairs, ARepeatedRequestMayNoMoreThanANewOne) {
   exposed_.reserve(8);
   struct Case {
@@ -222,7 +222,7 @@ TEST_F(HostilePairs, ARepeatedAtomicNeedsTheRightToo) {
   EXPECT_EQ(area(1)[0], static_cast<std::byte>(std::to_integer<unsigned>(kOpenByte) + 1)) << "once";
 }
 
-// Each queue pair has other rights; each writes bytes of its own, so it is seen who wrote and who was told what.
+// The queue pairs differ in rights, and each writes its own byte value. So the test sees which one wrote or read.
 TEST_F(HostilePairs, AnyEnvelopeIsExecutedOrRefusedAndNothingElseHappens) {
   std::mt19937_64 random(5);
   const auto draw = [&](std::uint64_t below) { return random() % below; };
@@ -236,7 +236,7 @@ TEST_F(HostilePairs, AnyEnvelopeIsExecutedOrRefusedAndNothingElseHappens) {
   open(QpType::uc, PairWorld::kRights);
   open(QpType::uc, 0);
   open(QpType::ud, 0);
-  // A conversation with somebody decent goes on beside it.
+  // Meanwhile an honest peer exchanges requests with the same engine.
   const auto near = world_.open(0, QpType::rc), far = world_.open(1, QpType::rc);
   world_.connect(0, near, far, 1, 1);
   world_.connect(1, far, near, 1, 1);
@@ -275,7 +275,7 @@ TEST_F(HostilePairs, AnyEnvelopeIsExecutedOrRefusedAndNothingElseHappens) {
     std::size_t taken = 0;
     if (draw(4) != 0) target_.pairs().post_receive(one.handle, {&receive, 1}, taken);
     auto operation = static_cast<Wire>(6 + draw(6));
-    if (one.type == QpType::rc && draw(4) != 0) {  // mostly one that it may
+    if (one.type == QpType::rc && draw(4) != 0) {  // mostly an operation that it has the right to
       const std::uint64_t kind = draw(4);
       operation = kind == 0 && one.may(verbs::access::remote_write)    ? Wire::pair_write
                   : kind == 1 && one.may(verbs::access::remote_read)   ? Wire::pair_read
@@ -319,7 +319,8 @@ TEST_F(HostilePairs, AnyEnvelopeIsExecutedOrRefusedAndNothingElseHappens) {
   EXPECT_GT(counters().requests_executed, 500u);
   EXPECT_GT(counters().refused_not_ready, 100u);
   EXPECT_GT(counters().refused_repeats, 10u);
-  // Who wrote into the shared region might do so; all else is as it was, but for where it was posted.
+  // Only queue pairs with the right have written to the shared region. Other memory is unchanged, except that of
+  // receives.
   std::array<bool, 256> seen{};
   for (const std::byte byte : area(0)) seen[std::to_integer<std::size_t>(byte)] = true;
   for (std::size_t value = 0; value < seen.size(); ++value) {

@@ -1,4 +1,5 @@
-// Requests between two queue pairs of one engine are copied by whoever posts them, or makes a pass: so much at a time.
+// Requests between two queue pairs of one engine are copied by the thread that posts them or makes a pass, up to a
+// limit for each turn.
 
 #include "qp/pair_world_for_tests.hpp"
 

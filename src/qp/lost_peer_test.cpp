@@ -1,5 +1,5 @@
-// A reliable queue pair whose peer's process has ended: when its requests fail, in which order, what ends them earlier,
-// and that a process that comes back at the same address has no part in them.
+// A reliable queue pair whose peer's process has ended. When and in which order its requests fail, what ends them
+// earlier, and that a new process at the same address does not get them.
 
 #include "qp/pair_world_for_tests.hpp"
 
@@ -17,7 +17,7 @@ constexpr base::Duration kRnrPause = 327'680us;
 
 class LostPeer : public testing::Test {
  protected:
-  /// One send each way: there is a session.
+  /// Connects the queue pairs, with one send each way, so that there is a session.
   void connect(std::uint8_t timeout, std::uint8_t retry_cnt) {
     world_.timeout = timeout;
     world_.retry_cnt = retry_cnt;
@@ -62,7 +62,7 @@ class LostPeer : public testing::Test {
     EXPECT_GE(state(), QpState::rts);
     EXPECT_LE(state(), QpState::sqd);
   }
-  /// The requests fail together: the first says why, the rest is flushed.
+  /// The requests must have failed together: the first with the cause, the others flushed.
   void expect_failed(std::vector<std::uint64_t> ids, Cause cause) {
     const auto ends = world_.hosts[0].completions();
     ASSERT_EQ(ends.size(), ids.size());
@@ -73,7 +73,7 @@ class LostPeer : public testing::Test {
     EXPECT_EQ(static_cast<Cause>(ends[0].vendor_err), cause);
     EXPECT_EQ(state(), QpState::err);
   }
-  /// Two requests are under way when the peer says that it ends.
+  /// The peer announces its end while two requests are in flight. Returns when they were sent.
   base::Instant lose_two() {
     const base::Instant sent = world_.now;
     send(0, a_, 1);
@@ -102,7 +102,7 @@ TEST_F(LostPeer, ShortTimersAreThoseOfAnswers) {
   expect_failed({1, 2}, Cause::port_unreachable);
 }
 
-// The give-up time counts, too: what is over when the loss is noticed is not waited for again.
+// The give-up time is part of the wait: if the time has passed when the loss is detected, there is no further wait.
 TEST_F(LostPeer, OfAPeerThatFellSilentTheyFailWhenThatIsKnown) {
   connect(14, 7);
   const base::Instant sent = world_.now;
@@ -195,7 +195,7 @@ TEST_F(LostPeer, AQueueThatIsDrainedWaitsForThem) {
   expect_failed({1, 2, 3}, Cause::port_unreachable);
 }
 
-// The other half of the queue pair hears nothing of it until then.
+// The receive side of the queue pair is not affected until then.
 TEST_F(LostPeer, ReceivesStayUntilThen) {
   connect(14, 7);
   receive(0, a_, 7);
@@ -208,7 +208,7 @@ TEST_F(LostPeer, ReceivesStayUntilThen) {
   EXPECT_EQ(ends[2].status, WcStatus::wr_flush_err);
 }
 
-// It has arrived and nobody has posted a receive: the link has nothing more to say of it.
+// The request has arrived and no receive is posted, so the link reports no further outcome.
 TEST_F(LostPeer, ARequestThatWaitsForAReceiverFailsWithTheTimerAfterItsPause) {
   world_.min_rnr_timer = kRnrLong;
   connect(14, 7);
@@ -224,7 +224,7 @@ TEST_F(LostPeer, ARequestThatWaitsForAReceiverFailsWithTheTimerAfterItsPause) {
   EXPECT_EQ(pairs().counters().requests_sent, requests);
 }
 
-// The only request has not even left: there is no such address.
+// The only request was not sent, because the address does not exist.
 TEST_F(LostPeer, AQueueThatIsDrainedWaitsForWhatCannotBeSent) {
   connect(14, 7);
   verbs::QpAttributes wanted = pairs().pair_facts(a_.handle).attributes;
@@ -249,8 +249,7 @@ TEST_F(LostPeer, WithNothingUnderWayAQueuePairStaysAsItIs) {
   expect_nothing_before(sent + patience(14, 0));
 }
 
-// The next process has a queue pair of the same number that expects just what was sent to the one before it: as close
-// as can be.
+// The next process has a queue pair with the same number that expects exactly the sequence sent to the earlier one.
 class LostPeerAndReturn : public LostPeer, public testing::WithParamInterface<bool> {};
 INSTANTIATE_TEST_SUITE_P(, LostPeerAndReturn, testing::Bool(),
                          [](const auto& one) { return one.param ? "OfWhatWaitedForAReceiver" : "OfWhatWasUnderWay"; });
@@ -284,8 +283,8 @@ TEST_P(LostPeerAndReturn, TheNextProcessGetsNothing) {
   EXPECT_EQ(world_.hosts[1].pairs().counters().requests_executed, 0u);
 }
 
-// A process ends, and the next one at its address is connected before the end of the old session is noticed. What was
-// sent into that session has reached nobody.
+// A process ends, and the next one at its address is connected before the end of the old session is detected. Requests
+// sent in that session have reached no process.
 TEST_F(LostPeer, WhatWentIntoTheSessionOfAProcessBeforeIsSentAgain) {
   connect(14, 7);
   world_.end(1, true);
@@ -306,7 +305,7 @@ TEST_F(LostPeer, WhatWentIntoTheSessionOfAProcessBeforeIsSentAgain) {
   }
 }
 
-// Nor is it believed what it says of them.
+// The next process must not acknowledge requests that were sent to the earlier one.
 TEST_F(LostPeer, AnAnswerOfTheNextProcessIsNoneToTheOneBefore) {
   connect(18, 7);
   const base::Instant sent = lose_two();
@@ -316,7 +315,7 @@ TEST_F(LostPeer, AnAnswerOfTheNextProcessIsNoneToTheOneBefore) {
   const auto peer = *next.peer(world_.hosts[0].engine->address(), 1472, world_.now);
   const wire::Envelope answer{.operation = wire::Operation::pair_answer,
                               .source_port = b_.number,
-                              .target_port = a_.number | 1U << 24,  // its first life
+                              .target_port = a_.number | 1U << 24,  // its first incarnation
                               .key = std::uint64_t{kPsnOfA + 1} << 32};
   ASSERT_EQ(next.submit(peer, {.envelope = answer, .pieces = {}, .size = 0, .cookie = 1}, world_.now), Status::ok);
   link::Train train;

@@ -1,4 +1,4 @@
-// XRC: a shared receive queue is closed while a message that has taken a receive from it is still coming.
+// XRC: a shared receive queue is closed while a message that has taken a receive from it is still arriving.
 
 #include <algorithm>
 
@@ -12,7 +12,7 @@ using verbs::WcStatus;
 
 constexpr std::uint32_t kXrcDomain = 7, kLongMessage = 1 << 19;
 
-/// Two initiators of host 0, each with a target of host 1, and two shared receive queues behind these.
+/// Two initiators on host 0, each with a target on host 1, and two shared receive queues of these targets.
 class LostQueue : public testing::Test {
  protected:
   struct Road {
@@ -62,7 +62,7 @@ class LostQueue : public testing::Test {
     std::size_t taken = 0;
     ASSERT_EQ(world_.hosts[0].pairs().post_send(road.initiator.handle, {&request, 1}, taken, world_.now), 0);
   }
-  /// Until the message has its receive, and long before all of it is there.
+  /// Makes steps until the message has taken its receive, long before all of it has arrived.
   void run_until_taken(std::size_t queue) {
     for (int i = 0; i < 10'000 && target().receive_queue_facts(queues_[queue]).posted != 0; ++i)
       world_.step(world_.now + 1ms);
@@ -101,7 +101,7 @@ TEST_F(LostQueue, EndsThePairOfItsMessageWithThatCauseAndNoOther) {
   EXPECT_EQ(state_of(roads_[1].target), QpState::rts);
 }
 
-// Its sender has gone, so nobody waits for an answer, and the target is as good as before.
+// The sender has ended, so no answer is due and the target stays usable.
 TEST_F(LostQueue, IsNothingToATargetWhoseSenderHasGone) {
   receive(0, 10);
   send(roads_[0], 0, kLongMessage, 1);

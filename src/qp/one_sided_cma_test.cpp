@@ -1,6 +1,6 @@
-// Writes and reads of queue pairs that the requester carries out by itself in memory outside what the other engine
-// shows: what is believed of it, what stays in order, and what is done if it cannot be reached. Both engines are of
-// this process, which reads and writes its own memory by its number.
+// Writes and reads that the initiator completes by cross-memory attach, in memory outside the owner's arena: which
+// tables it trusts, the order of requests, and what happens if the owner cannot be reached. Both engines are in this
+// process, which accesses its own memory by system calls.
 
 #include <sys/mman.h>
 
@@ -32,12 +32,12 @@ class Cma : public engine::EnginePair {
     join();
     for (std::size_t i = 0; i < a_.memory.size(); ++i) a_.memory[i] = static_cast<std::byte>(i * 7 >> 3);
   }
-  /// By queue pairs of their own: after an error, too.
+  /// Connects two new queue pairs, also after an error.
   void join(QpType type = QpType::rc) {
     for (EndOfPair* end : {&a_, &b_}) end->open(type);
     a_.connect(b_, now_);
     b_.connect(a_, now_);
-    // The first request of all is a message; only then b is known to be there.
+    // The first request is a message; only then is b known to accept requests.
     b_.receive(1, b_.sge(0, 8));
     a_.send(1, a_.sge(8, 8), now_);
     ASSERT_EQ(wait_for(b_).opcode, WcOpcode::receive);
@@ -150,7 +150,7 @@ TEST_F(Cma, WhatIsNotRightIsAskedOfTheTargetWhoRefusesIt) {
   b_.rights = verbs::access::remote_read;
   join();
   b_.rights = kAll;
-  expect_refused(SendOpcode::write, b_.at(1000), b_.key, WcStatus::rem_inv_req_err);  // by the queue pair
+  expect_refused(SendOpcode::write, b_.at(1000), b_.key, WcStatus::rem_inv_req_err);  // refused by the queue pair
   RegionPlan changed = first;
   changed.access = verbs::access::local_write | verbs::access::remote_write;
   change(changed);
@@ -171,7 +171,8 @@ TEST_F(Cma, WhatIsNotRightIsAskedOfTheTargetWhoRefusesIt) {
   EXPECT_TRUE(std::equal(before.begin() + 8, before.end(), b_.memory.begin() + 8));
 }
 
-// Every peer can write to the tables: they lead nobody to memory outside the arena that its owner does not show.
+// Every peer can write to the shared tables. They must not lead an initiator to memory outside the arena that its owner
+// has not published.
 TEST_F(Cma, LiesInTheSharedTablesLeadNowhere) {
   std::mt19937_64 random(5);
   std::vector<std::byte> bystander(4096, std::byte{0x11});
@@ -182,7 +183,7 @@ TEST_F(Cma, LiesInTheSharedTablesLeadNowhere) {
   onesided::SharedTables& tables = far_.tables();
   onesided::PublishCount lies;
   for (int step = 0; step < 400; ++step) {
-    // A region that gives no right, or none at all, as if it were of the arena, or all memory.
+    // A record of a region without rights, or of no region, that claims memory of the arena or all memory.
     const std::uint32_t key = random() % 2 == 0 ? far_key : b_.key + 256;
     onesided::SharedRegion lie{
         .key = key, .domain = 1, .access = ~0ULL, .iova = 0, .length = ~0ULL, .begin = 0, .end = ~0ULL};
@@ -221,7 +222,7 @@ TEST_F(Cma, ARecordThatIsBeingChangedIsNotBelieved) {
   other = one;
   other[7] = 1;
   EXPECT_FALSE(Record::read(one, other, value));
-  // As if the owner had stopped in the middle.
+  // As if the owner had been stopped during a change.
   auto* const version = reinterpret_cast<std::atomic<std::uint64_t>*>(&owned().regions[b_.key >> 8]);
   version->fetch_add(1);
   expect_write_through_the_ring(100);
@@ -260,7 +261,7 @@ TEST_F(Cma, KeepsTheOrderWithWhatIsForTheProgram) {
   EXPECT_EQ(by_calls(), 1u);
 }
 
-// Theirs complete before they are executed, so what comes later could come too early.
+// Unreliable requests complete before they are executed, so a later request could overtake one.
 TEST_F(Cma, UnreliableOnesTakeTheRing) {
   join(QpType::uc);
   post(SendOpcode::write, 100, 64, 200);
@@ -271,8 +272,8 @@ TEST_F(Cma, UnreliableOnesTakeTheRing) {
   EXPECT_EQ(by_calls(), 0u);
 }
 
-// Whoever withdraws something waits for those that are inside (verbs/direct_test.cpp: in earnest). What is read here is
-// the word that says so.
+// An owner that withdraws memory waits for read sections (verbs/direct_test.cpp tests that). This test reads the word
+// that announces one.
 TEST_F(Cma, WhoeverIsAtItSaysSo) {
   const std::atomic<std::uint64_t>& at = far_of_near().own->at;
   const auto address = reinterpret_cast<std::uintptr_t>(&at);
@@ -307,7 +308,7 @@ TEST_F(Cma, WhatFailsHalfWayIsAskedFor) {
   ::munmap(half + kPage, kPage);
   onesided::SharedRegion region;
   ASSERT_TRUE(owned().regions[b_.key >> 8].read(region));
-  region.offset = reinterpret_cast<std::uintptr_t>(half) - 200;  // so that a part of it is not there
+  region.offset = reinterpret_cast<std::uintptr_t>(half) - 200;  // so that part of it is not mapped
   onesided::PublishCount lies;
   owned().regions[b_.key >> 8].publish(region, lies);
   expect_write_through_the_ring(2 * kPage);
@@ -334,7 +335,7 @@ TEST_F(Cma, WhatMayNotBeWrittenHereIsNotRead) {
   EXPECT_EQ(by_calls(), 0u);
 }
 
-/// Beside one that looks, and is quicker, the ring.
+/// An owner that polls is reached faster through the ring.
 class CmaAsleep : public Cma {
  protected:
   CmaAsleep() : Cma(0) {}

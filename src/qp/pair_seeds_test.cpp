@@ -1,6 +1,6 @@
-// Random requests over a network that loses, repeats and reorders, with receivers that are late and little room for
-// what comes early: each seed is a world. All requests end well, once and in order, and the memory is what it has to
-// be.
+// Random requests over a network that loses, repeats and reorders, with late receives and little room for early
+// requests. Each seed is a world. All requests must succeed, once and in order, and memory must have the right
+// contents.
 
 #include <cstring>
 #include <random>
@@ -18,9 +18,9 @@ using verbs::WcStatus;
 constexpr std::uint64_t kSeeds = 60 / base::kSlowness;
 constexpr std::size_t kPairs = 2;
 constexpr std::uint64_t kRequests = 60;
-constexpr std::uint32_t kArea = 60'000;  // bytes of a request's own memory at both sides, reused every kAreas requests
+constexpr std::uint32_t kArea = 60'000;  // bytes of a request's memory at either end, reused every kAreas requests
 constexpr std::uint64_t kAreas = 4;
-constexpr std::size_t kCounter = 1'000'000;  // where the atomics add
+constexpr std::size_t kCounter = 1'000'000;  // address of the atomics' counter
 
 struct Conversation {
   std::size_t from;  // host
@@ -29,7 +29,7 @@ struct Conversation {
   std::uint64_t sum = 0;
   std::vector<SendOpcode> opcodes{};
   std::vector<std::uint32_t> sizes{};
-  std::vector<std::uint32_t> sent_sizes{};  // of those that take a receive
+  std::vector<std::uint32_t> sent_sizes{};  // of requests that take a receive
 };
 
 std::size_t area(std::size_t conversation, std::uint64_t number) {
@@ -82,7 +82,7 @@ class PairSeeds {
       for (const Conversation& c : conversations_) {
         if (c.from != host) wanted += c.sum;
       }
-      EXPECT_EQ(sum, wanted);  // each executed once
+      EXPECT_EQ(sum, wanted);  // each atomic was executed once
       EXPECT_EQ(world_.hosts[host].pairs().counters().completions_lost, 0u);
     }
   }
@@ -106,7 +106,7 @@ class PairSeeds {
     Conversation& c = conversations_[index];
     PairEngine& near = world_.hosts[c.from];
     PairEngine& far = world_.hosts[1 - c.from];
-    // Areas of reads are checked when they are done, so at most so many are under way.
+    // The area of a read is checked at its completion, so at most kAreas requests are in flight.
     while (c.posted < kRequests && c.posted < c.done + kAreas) {
       const auto opcode = static_cast<SendOpcode>(draw(7));
       const bool is_atomic = opcode > SendOpcode::read;
@@ -140,7 +140,8 @@ class PairSeeds {
     }
   }
 
-  // Often late. A receive's memory is the area of the request that will take it: the requests are known here.
+  // Receives are often late. The memory of a receive is the area of the request that will take it, which the test
+  // knows.
   void receive(std::size_t index) {
     Conversation& c = conversations_[index];
     if (draw(3) != 0 || c.received_posted >= c.sent_sizes.size()) return;
@@ -208,7 +209,7 @@ TEST(PairSeeds, EndWellOnceAndInOrder) {
       duplicates += world.counters(host).duplicates;
     }
   }
-  // The rare ways were all taken.
+  // All rare cases have occurred.
   EXPECT_GT(held, kSeeds);
   EXPECT_GT(refused, kSeeds / 6);
   EXPECT_GT(not_ready, kSeeds);

@@ -40,7 +40,7 @@ class PairWorld {
   static constexpr std::uint32_t kRights = verbs::access::local_write | verbs::access::remote_write |
                                            verbs::access::remote_read | verbs::access::remote_atomic;
 
-  /// What goes around the engines' paths, if anything.
+  /// Wraps the path of each engine.
   using Wrap = std::function<std::unique_ptr<path::Path>(std::unique_ptr<path::Path>)>;
 
   PairWorld(std::uint64_t its_seed, const engine::EngineOptions& its_options, Wrap its_wrap = {})
@@ -48,7 +48,7 @@ class PairWorld {
     for (std::uint8_t i = 0; i < 2; ++i) start(i);
   }
 
-  /// Again at the same address, if it was there before.
+  /// Starts a host, at the same address as before.
   void start(std::size_t index) {
     PairEngine& host = hosts[index];
     const auto at = *base::SocketAddress::from_ip("10.0.0." + std::to_string(index + 1), 20480);
@@ -65,7 +65,7 @@ class PairWorld {
                                            .domain = 1});
   }
 
-  /// The process ends.
+  /// Ends the process of a host. `says_so`: it announces its end.
   void end(std::size_t index, bool says_so) {
     PairEngine& host = hosts[index];
     if (says_so) host.engine->farewell(now);
@@ -95,7 +95,7 @@ class PairWorld {
     return end;
   }
 
-  /// From reset to ready, towards `peer` on the other host.
+  /// Brings a queue pair from RESET to RTS, connected to `peer` on the other host.
   void connect(std::size_t index, const End& end, const End& peer, std::uint32_t sq_psn, std::uint32_t rq_psn) {
     connect(index, end, peer, sq_psn, rq_psn, "10.0.0." + std::to_string(2 - index));
   }
@@ -121,7 +121,7 @@ class PairWorld {
     }
   }
 
-  /// Lets time pass to the next moment at which anything happens, at most to `limit`.
+  /// Advances time to the next event, at most to `limit`.
   void step(base::Instant limit) {
     bool any = false;
     for (PairEngine& host : hosts) any |= host.engine && host.engine->progress(now);

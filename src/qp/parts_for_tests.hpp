@@ -1,5 +1,5 @@
 #pragma once
-// The parts of a queue pair without an engine: nothing is sent, and memory, requests and time are the test's.
+// The parts of a queue pair without an engine. Nothing is sent; the test provides memory, requests and time.
 
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>

@@ -47,7 +47,7 @@ TEST_F(Regions, APermitIsGoodForItsRangeOnly) {
   EXPECT_DEATH((void)Permit().store_last(std::byte{5}), "1 bytes for a permit for 0");
 }
 
-// Its key goes on, and so do peers that use it: who changes it waits for those before him alone.
+// The key stays valid and peers continue to use it, so a change waits only for earlier holds.
 TEST_F(Regions, KeepHoldsFromBeforeAChangeApart) {
   const auto hold_now = [&] {
     const std::uint32_t hold = table_.locate(key_, 7, 1000, 1, 0).slot();
@@ -76,7 +76,7 @@ TEST_F(Regions, KeepHoldsFromBeforeAChangeApart) {
   EXPECT_EQ(table_.change(key_, other), Status::stale);
 }
 
-// Another thread may unmap it at any moment, also between the permit and its use.
+// Another thread may unmap the memory at any moment, also between the permit and its use.
 TEST(WholeAddressSpace, MayGoBeforeAPermitIsUsed) {
   namespace rights = verbs::access;
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));

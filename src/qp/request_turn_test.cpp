@@ -27,7 +27,7 @@ TEST(RequestTurn, KnowsWhatWasThereAndWhatMayCome) {
   EXPECT_FALSE(turn.is_possible(kFirstTurn - 1)) << "another incarnation";
 }
 
-// Whoever counts in 32 bits has executed none after 2^32.
+// A 32-bit count of finished requests would be 0 again after 2^32.
 TEST(RequestTurn, StillKnowsAfterTheSequencesHaveGoneRound) {
   RequestTurn turn;
   turn.begin(kFirstTurn);
