@@ -1,4 +1,4 @@
-/* For programs that use the AMMPI names of AM-2; it is the same library. */
+/* The AMMPI names of AM-2, for programs that use them. The library is the same (docs/amudp.md). */
 #ifndef FAIRLEAD_AMMPI_H
 #define FAIRLEAD_AMMPI_H
 

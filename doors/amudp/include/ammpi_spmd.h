@@ -1,5 +1,5 @@
-/* The AMMPI form of job start-up: no words of the console in argv, made for mpirun and srun. Started by hand it is a job
- * of one process. */
+/* The AMMPI form of starting a job: for mpirun and srun, without a console and its words on the command line. Without a
+ * launcher the program is a job of one process. */
 #ifndef FAIRLEAD_AMMPI_SPMD_H
 #define FAIRLEAD_AMMPI_SPMD_H
 
@@ -10,7 +10,8 @@
 extern "C" {
 #endif
 
-extern int AMMPI_SPMDStartup(int *argc, char ***argv, int depth, uint64_t *job, eb_t *bundle, ep_t *endpoint);
+/* As AMUDP_SPMDStartup() in a rank. It leaves argc and argv as they are. */
+extern int AMMPI_SPMDStartup(int* argc, char*** argv, int depth, uint64_t* job, eb_t* bundle, ep_t* endpoint);
 #define AMMPI_SPMDExit AMUDP_SPMDExit
 #define AMMPI_SPMDSetExitCallback AMUDP_SPMDSetExitCallback
 #define AMMPI_SPMDkillmyprocess AMUDP_SPMDkillmyprocess

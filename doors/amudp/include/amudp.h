@@ -1,8 +1,16 @@
-/* AM-2 active messages over UDP, in the form that AMUDP made usual: programs written to AM-2 compile unmodified, and objects
- * that were compiled against AMUDP relink (docs/amudp.md). The model stands in <fairlead/am.hpp>. C and C++.
+/* AM-2 active messages over UDP, with the names and types of AMUDP 3.17. Programs written for AM-2 compile unmodified,
+ * and objects compiled against AMUDP can be relinked (docs/amudp.md). <fairlead/am.hpp> describes the model. C and C++.
  *
- * Calls return AM_OK or an AM_ERR_ code. Handlers run inside AM_Poll, AM_WaitSema, the SPMD calls that wait, and requests
- * that wait for a credit. A bundle of AM_SEQ is used by one thread at a time; of AM_PAR by any.
+ * Errors. Calls return AM_OK or a code; if AMX_VerboseErrors is set, a line on stderr names the reason.
+ *   AM_ERR_NOT_INIT  AM_Init was not called, or for AMX_SPMD calls AMX_SPMDStartup.
+ *   AM_ERR_BAD_ARG   An argument is null or out of range, or nothing is mapped at the index of a request.
+ *   AM_ERR_RESOURCE  A limit is reached, an entry is in use or free, or the call is not allowed now (in a handler).
+ *   AM_ERR_IN_USE    An asynchronous request finds no free credit.
+ *
+ * Threads. One thread at a time uses an AM_SEQ bundle and its endpoints; any number use an AM_PAR bundle. Handlers run
+ * inside AM_Poll, AM_WaitSema, the SPMD calls that wait, and requests that wait for a credit. In interrupt mode they
+ * also run in a thread of the bundle. A handler may not poll, wait or send requests; a request's handler may send one
+ * reply.
  */
 #ifndef FAIRLEAD_AMUDP_H
 #define FAIRLEAD_AMUDP_H
@@ -23,7 +31,7 @@ extern "C" {
 #define AMUDP_LIBRARY_VERSION_MINOR 17
 #define AMUDP_LIBRARY_VERSION_STR "3.17 (Fairlead)"
 
-/* Objects of debug builds call the start-up functions under another name; here they are the same. */
+/* Objects of debug builds call the start-up functions by other names. Here both names are the same function. */
 #ifdef AMUDP_DEBUG
 #define AMUDP_SUFFIXED(name) name##_DEBUG
 #else
@@ -32,14 +40,14 @@ extern "C" {
 
 /* ---- limits */
 
-#define AMUDP_MAX_SHORT 16           /* arguments */
-#define AMUDP_MAX_MEDIUM 65000       /* bytes */
-#define AMUDP_MAX_LONG 65000         /* bytes; the library itself takes up to 2^30 */
+#define AMUDP_MAX_SHORT 16     /* arguments */
+#define AMUDP_MAX_MEDIUM 65000 /* bytes */
+#define AMUDP_MAX_LONG 65000   /* bytes; the calls accept up to 2^30 */
 #define AMUDP_MAX_NUMHANDLERS 256
 #define AMUDP_INIT_NUMTRANSLATIONS 256
 #define AMUDP_MAX_NUMTRANSLATIONS (1U << 20)
 #define AMUDP_MAX_SEGLENGTH ((uintptr_t)-1)
-#define AMUDP_MAX_NETWORKDEPTH 1024  /* requests outstanding to one peer */
+#define AMUDP_MAX_NETWORKDEPTH 1024 /* requests in flight to one peer */
 #define AMUDP_MAX_SPMDPROCS AMUDP_MAX_NUMTRANSLATIONS
 
 #define AM_MaxShort() AMUDP_MAX_SHORT
@@ -56,19 +64,20 @@ extern "C" {
 typedef uint64_t tag_t;
 typedef uint8_t handler_t;
 typedef uint32_t amudp_node_t;
-/* IPv4 address and UDP port of the process; the number of the endpoint lies in sin_zero. */
+/* Name of an endpoint: IPv4 address and UDP port of its process; sin_zero contains the endpoint's number. */
 typedef struct sockaddr_in en_t;
-typedef struct amudp_eb *eb_t;
-typedef struct amudp_ep *ep_t;
+typedef struct amudp_eb* eb_t;
+typedef struct amudp_ep* ep_t;
 typedef int op_t;
 typedef uint64_t amx_tick_t;
 typedef enum { amudp_Short = 0, amudp_Medium = 1, amudp_Long = 2, amudp_NumCategories = 3 } amudp_category_t;
 
-/* Counters of an endpoint, by category. Latencies are not measured: RequestMinLatency stays at its largest value. */
+/* Counters of an endpoint, by category. Latencies are not measured: RequestMinLatency keeps the largest value. Members
+ * about retransmission, squashed replies and order stay 0. */
 typedef struct {
   uint64_t RequestsSent[amudp_NumCategories];
   uint64_t RepliesSent[amudp_NumCategories];
-  uint64_t RequestsRetransmitted[amudp_NumCategories]; /* 0: the link counts its resends, see fairlead's statistics */
+  uint64_t RequestsRetransmitted[amudp_NumCategories]; /* 0: the engine's statistics count resends */
   uint64_t RepliesRetransmitted[amudp_NumCategories];
   uint64_t RepliesSquashed[amudp_NumCategories];
   uint64_t RequestsReceived[amudp_NumCategories];
@@ -79,9 +88,9 @@ typedef struct {
   amx_tick_t RequestMinLatency;
   amx_tick_t RequestMaxLatency;
   amx_tick_t RequestSumLatency;
-  uint64_t RequestDataBytesSent[amudp_NumCategories]; /* arguments and data */
+  uint64_t RequestDataBytesSent[amudp_NumCategories]; /* bytes of arguments and data */
   uint64_t ReplyDataBytesSent[amudp_NumCategories];
-  uint64_t RequestTotalBytesSent[amudp_NumCategories]; /* and the message's header */
+  uint64_t RequestTotalBytesSent[amudp_NumCategories]; /* the same, and 48 bytes of header per message */
   uint64_t ReplyTotalBytesSent[amudp_NumCategories];
   uint64_t TotalBytesSent;
 } amudp_stats_t;
@@ -91,24 +100,25 @@ typedef void (*amudp_handler_fn_t)(void);
 #else
 typedef void (*amudp_handler_fn_t)();
 #endif
-typedef void (*AMUDP_preHandlerCallback_t)(amudp_category_t category, int is_request, int handler, void *token,
-                                           void *data, size_t length, int count, uint32_t *arguments);
+typedef void (*AMUDP_preHandlerCallback_t)(amudp_category_t category, int is_request, int handler, void* token,
+                                           void* data, size_t length, int count, uint32_t* arguments);
 typedef void (*AMUDP_postHandlerCallback_t)(amudp_category_t category, int is_request);
 
-/* What the third argument of handler 0, f(int status, op_t op, void *), points to; valid until it returns. */
+/* A returned message: the third argument of handler 0, f(int status, op_t op, void *), points to it. Valid until
+ * handler 0 returns. Without a handler 0 a returned message ends the process. */
 typedef struct {
-  int translation; /* of a request; -1 */
+  int translation; /* index of the destination of a request; -1 for a reply */
   handler_t handler;
-  int count;
+  int count; /* of arguments */
   int32_t arguments[AMUDP_MAX_SHORT];
-  const void *data;
-  size_t length;
+  const void* data;
+  size_t length; /* bytes of data */
 } amudp_returned_t;
 
 /* ---- constants */
 
-#define AM_NONE 0 /* tags: nobody may send here */
-#define AM_ALL 1  /* everybody may */
+#define AM_NONE 0 /* tag: no endpoint may send here */
+#define AM_ALL 1  /* tag: every endpoint may */
 
 typedef enum { AM_NOEVENTS, AM_NOTEMPTY, AM_NUMEVENTMASKS } amudp_eventmask_t;
 typedef enum { AM_SEQ, AM_PAR, AM_NUM_BUNDLE_MODES } amudp_bundle_mode_t;
@@ -120,7 +130,7 @@ typedef enum { AM_SEQ, AM_PAR, AM_NUM_BUNDLE_MODES } amudp_bundle_mode_t;
 #define AM_ERR_NOT_SENT 4
 #define AM_ERR_IN_USE 5
 
-/* status of a returned message */
+/* Status of a returned message. */
 #define EBADARGS 1
 #define EBADENTRY 2
 #define EBADTAG 3
@@ -132,7 +142,7 @@ typedef enum { AM_SEQ, AM_PAR, AM_NUM_BUNDLE_MODES } amudp_bundle_mode_t;
 #define EUNREACHABLE 9
 #define EREPLYREJECTED 10
 
-/* op of a returned message */
+/* Operation of a returned message. */
 #define AM_REQUEST_M 1
 #define AM_REQUEST_IM 2
 #define AM_REQUEST_XFER_M 3
@@ -142,100 +152,132 @@ typedef enum { AM_SEQ, AM_PAR, AM_NUM_BUNDLE_MODES } amudp_bundle_mode_t;
 
 /* ---- the library */
 
-extern int AMUDP_PoliteSync;         /* not 0: barriers and gathers sleep at once instead of looking for a moment */
-extern int AMX_VerboseErrors;        /* not 0: each error is explained on stderr */
-extern int AMX_SilentMode;           /* not 0: nothing but errors is written */
-extern const char *AMX_ProcessLabel; /* begins each line */
+extern int AMUDP_PoliteSync;         /* not 0: barriers and gathers sleep at once, without polling first */
+extern int AMX_VerboseErrors;        /* not 0: a line on stderr explains each error */
+extern int AMX_SilentMode;           /* no effect: the library writes only errors */
+extern const char* AMX_ProcessLabel; /* each line on stderr begins with it */
+/* Writes the text, in printf's format, to stderr and aborts the process. */
+/* clang-format off */
 #ifdef __GNUC__
 __attribute__((__format__(__printf__, 1, 2)))
 #endif
-extern void AMX_FatalErr(const char *text, ...);
+extern void AMX_FatalErr(const char* text, ...);
+/* clang-format on */
 
 #define AM_Init AMUDP_SUFFIXED(AM_Init_AMUDP)
 extern int AM_Init_AMUDP_NDEBUG(void);
 extern int AM_Init_AMUDP_DEBUG(void);
+/* Undoes one AM_Init. The last one tells all peers that this process leaves, and frees all bundles and endpoints. */
 extern int AM_Terminate(void);
-/* Local IPv4 address of bundles made from here on, in host order. */
+/* Sets the local IPv4 address, in host byte order, of bundles made later. The default is 127.0.0.1. */
 extern int AMUDP_SetUDPInterface(uint32_t address);
 
 /* ---- bundles and endpoints */
 
-extern int AM_AllocateBundle(int type, eb_t *bundle);
+/* `type` is AM_SEQ or AM_PAR. AM_ERR_RESOURCE: no engine could be opened; a line on stderr gives the reason. */
+extern int AM_AllocateBundle(int type, eb_t* bundle);
+/* Also frees the endpoints of the bundle. */
 extern int AM_FreeBundle(eb_t bundle);
-extern int AM_AllocateEndpoint(eb_t bundle, ep_t *endpoint, en_t *name);
+extern int AM_AllocateEndpoint(eb_t bundle, ep_t* endpoint, en_t* name);
 extern int AM_FreeEndpoint(ep_t endpoint);
 extern int AM_MoveEndpoint(ep_t endpoint, eb_t from, eb_t to);
+/* Sets the credits to each peer, 1 to AMUDP_MAX_NETWORKDEPTH. Ignores `endpoints`. May be called once; afterwards the
+ * translation table is fixed, and AM_Map, AM_MapAny and AM_UnMap return AM_ERR_RESOURCE. */
 extern int AM_SetExpectedResources(ep_t endpoint, int endpoints, int outstanding_requests);
-extern int AM_MaxSegLength(uintptr_t *length);
-extern int AM_SetSeg(ep_t endpoint, void *base, uintptr_t length);
-extern int AM_GetSeg(ep_t endpoint, void **base, uintptr_t *length);
+extern int AM_MaxSegLength(uintptr_t* length);
+/* Long messages write into the segment, and gets read from it. `length` is in bytes. */
+extern int AM_SetSeg(ep_t endpoint, void* base, uintptr_t length);
+extern int AM_GetSeg(ep_t endpoint, void** base, uintptr_t* length);
+/* Requests to the endpoint must carry this tag, unless it is AM_ALL. The tag of a new endpoint is AM_NONE. */
 extern int AM_SetTag(ep_t endpoint, tag_t tag);
-extern int AM_GetTag(ep_t endpoint, tag_t *tag);
+extern int AM_GetTag(ep_t endpoint, tag_t* tag);
 
+/* The translation table: peers by index. Requests to an entry carry its tag. AM_ERR_RESOURCE: the entry is in use (map)
+ * or free (the others). */
 extern int AM_Map(ep_t endpoint, int index, en_t name, tag_t tag);
-extern int AM_MapAny(ep_t endpoint, int *index, en_t name, tag_t tag);
+extern int AM_MapAny(ep_t endpoint, int* index, en_t name, tag_t tag);
 extern int AM_UnMap(ep_t endpoint, int index);
 #define AM_Unmap AM_UnMap
+/* Returns AM_OK if the entry is in use, else AM_ERR_RESOURCE. */
 extern int AM_GetTranslationInuse(ep_t endpoint, int index);
-extern int AM_GetTranslationTag(ep_t endpoint, int index, tag_t *tag);
-extern int AM_GetTranslationName(ep_t endpoint, int index, en_t *name);
-extern int AM_GetNumTranslations(ep_t endpoint, int *count);
+extern int AM_GetTranslationTag(ep_t endpoint, int index, tag_t* tag);
+extern int AM_GetTranslationName(ep_t endpoint, int index, en_t* name);
+extern int AM_GetNumTranslations(ep_t endpoint, int* count);
 extern int AM_SetNumTranslations(ep_t endpoint, int count);
 extern int AMUDP_SetTranslationTag(ep_t endpoint, int index, tag_t tag);
 
+/* Handlers are f(void *token, int...) for short messages, else f(void *token, void *data, size_t length, int...).
+ * Handler 0 receives returned messages (amudp_returned_t). */
 extern int _AM_SetHandler(ep_t endpoint, handler_t index, amudp_handler_fn_t function);
-extern int _AM_SetHandlerAny(ep_t endpoint, handler_t *index, amudp_handler_fn_t function);
+extern int _AM_SetHandlerAny(ep_t endpoint, handler_t* index, amudp_handler_fn_t function);
 #define AM_SetHandler(ep, index, function) _AM_SetHandler((ep), (index), (amudp_handler_fn_t)(function))
 #define AM_SetHandlerAny(ep, index, function) _AM_SetHandlerAny((ep), (index), (amudp_handler_fn_t)(function))
+/* Calls `before` and `after` around each handler of the endpoint; null: none. */
 extern int AMUDP_SetHandlerCallbacks(ep_t endpoint, AMUDP_preHandlerCallback_t before,
                                      AMUDP_postHandlerCallback_t after);
 
 /* ---- events */
 
-extern int AM_GetEventMask(eb_t bundle, int *mask);
+extern int AM_GetEventMask(eb_t bundle, int* mask);
 extern int AM_SetEventMask(eb_t bundle, int mask);
-extern int AM_WaitSema(eb_t bundle); /* with AM_NOEVENTS there is nothing to wait for: returns at once */
+/* Waits for a message and runs its handler. Returns at once if the event mask is AM_NOEVENTS, where AMUDP aborts. */
+extern int AM_WaitSema(eb_t bundle);
+/* Runs the handlers of messages that have arrived, without waiting. */
 extern int AM_Poll(eb_t bundle);
-/* Not 0: handlers run in a thread of the bundle while the application computes; 0: in calls only, as at first. */
+/* 1: a thread of the bundle also runs handlers, while the application computes; the bundle becomes AM_PAR. 0: handlers
+ * run in calls only, as initially. AM_ERR_RESOURCE: the mode is on already. Fairlead's extension of AM-2. */
 extern int AMX_SetInterruptMode(eb_t bundle, int is_on);
 
-/* ---- what a handler may ask about its message */
+/* ---- queries about a message; `token` is the handler's, valid until the handler returns */
 
-extern int AM_GetSourceEndpoint(void *token, en_t *name);
-extern int AM_GetDestEndpoint(void *token, ep_t *endpoint);
-extern int AM_GetMsgTag(void *token, tag_t *tag);
-extern int AMUDP_GetSourceId(void *token, int *index); /* of the source in the translation table */
+extern int AM_GetSourceEndpoint(void* token, en_t* name);
+extern int AM_GetDestEndpoint(void* token, ep_t* endpoint);
+extern int AM_GetMsgTag(void* token, tag_t* tag);
+/* Stores the index of the source in the translation table. AM_ERR_RESOURCE: it is not mapped. */
+extern int AMUDP_GetSourceId(void* token, int* index);
+/* Returns 1 if both name the same endpoint, else 0. */
 extern int AMUDP_enEqual(en_t one, en_t other);
 
-/* ---- statistics */
+/* ---- statistics; the counters are of one endpoint, since it was made or reset */
 
 extern const amudp_stats_t AMUDP_initial_stats;
-extern int AMUDP_GetEndpointStatistics(ep_t endpoint, amudp_stats_t *stats);
+extern int AMUDP_GetEndpointStatistics(ep_t endpoint, amudp_stats_t* stats);
 extern int AMUDP_ResetEndpointStatistics(ep_t endpoint);
-extern int AMUDP_AggregateStatistics(amudp_stats_t *sum, amudp_stats_t *added);
-/* Writes to a FILE, unless it is null; the text returned lives until the next call. */
-extern const char *AMUDP_DumpStatistics(void *file, amudp_stats_t *stats, int is_global);
+/* Adds the counters of `added` to those of `sum`. */
+extern int AMUDP_AggregateStatistics(amudp_stats_t* sum, amudp_stats_t* added);
+/* Returns the counters as text, which is valid until the next call. Also writes it to `file`, a FILE *, unless null.
+ * `is_global` selects the heading. Not thread-safe. */
+extern const char* AMUDP_DumpStatistics(void* file, amudp_stats_t* stats, int is_global);
 
-/* ---- requests and replies; arguments are int */
+/* ---- requests and replies; the variable arguments are `count` ints, at most AMUDP_MAX_SHORT
+ *
+ * Short messages carry arguments only, medium ones (I) also up to AMUDP_MAX_MEDIUM bytes of data. Long ones (Xfer)
+ * write their data to `offset` in the segment of the destination. A get reads `length` bytes at `source_offset` in the
+ * segment of `to`, writes them to `offset` in the segment of `from`, and then runs the handler there. Data may be
+ * reused when the call returns.
+ *
+ * A request waits for a credit, and runs handlers meanwhile. An asynchronous one (is_async) returns AM_ERR_IN_USE
+ * instead; its data must not change until its reply arrives or it is returned. A reply goes to the source of the
+ * request, once. */
 
 extern int AMUDP_Request(ep_t from, amudp_node_t to, handler_t handler, int count, ...);
-extern int AMUDP_RequestI(ep_t from, amudp_node_t to, handler_t handler, void *data, size_t length, int count, ...);
-extern int AMUDP_RequestXfer(ep_t from, amudp_node_t to, handler_t handler, void *data, size_t length, uintptr_t offset,
+extern int AMUDP_RequestI(ep_t from, amudp_node_t to, handler_t handler, void* data, size_t length, int count, ...);
+extern int AMUDP_RequestXfer(ep_t from, amudp_node_t to, handler_t handler, void* data, size_t length, uintptr_t offset,
                              int is_async, int count, ...);
 extern int AMUDP_GetXfer(ep_t from, amudp_node_t to, uintptr_t source_offset, handler_t handler, uintptr_t offset,
                          size_t length, int is_async, int count, ...);
-extern int AMUDP_Reply(void *token, handler_t handler, int count, ...);
-extern int AMUDP_ReplyI(void *token, handler_t handler, void *data, size_t length, int count, ...);
-extern int AMUDP_ReplyXfer(void *token, handler_t handler, void *data, size_t length, uintptr_t offset, int count, ...);
+extern int AMUDP_Reply(void* token, handler_t handler, int count, ...);
+extern int AMUDP_ReplyI(void* token, handler_t handler, void* data, size_t length, int count, ...);
+extern int AMUDP_ReplyXfer(void* token, handler_t handler, void* data, size_t length, uintptr_t offset, int count, ...);
 
 extern int AMUDP_RequestVA(ep_t from, amudp_node_t to, handler_t handler, int count, va_list arguments);
-extern int AMUDP_RequestIVA(ep_t from, amudp_node_t to, handler_t handler, void *data, size_t length, int count,
+extern int AMUDP_RequestIVA(ep_t from, amudp_node_t to, handler_t handler, void* data, size_t length, int count,
                             va_list arguments);
-extern int AMUDP_RequestXferVA(ep_t from, amudp_node_t to, handler_t handler, void *data, size_t length,
+extern int AMUDP_RequestXferVA(ep_t from, amudp_node_t to, handler_t handler, void* data, size_t length,
                                uintptr_t offset, int is_async, int count, va_list arguments);
-extern int AMUDP_ReplyVA(void *token, handler_t handler, int count, va_list arguments);
-extern int AMUDP_ReplyIVA(void *token, handler_t handler, void *data, size_t length, int count, va_list arguments);
-extern int AMUDP_ReplyXferVA(void *token, handler_t handler, void *data, size_t length, uintptr_t offset, int count,
+extern int AMUDP_ReplyVA(void* token, handler_t handler, int count, va_list arguments);
+extern int AMUDP_ReplyIVA(void* token, handler_t handler, void* data, size_t length, int count, va_list arguments);
+extern int AMUDP_ReplyXferVA(void* token, handler_t handler, void* data, size_t length, uintptr_t offset, int count,
                              va_list arguments);
 
 /* clang-format off */
@@ -420,7 +462,7 @@ extern int AMUDP_ReplyXferVA(void *token, handler_t handler, void *data, size_t 
 
 /* clang-format on */
 
-/* ---- the names that AM-2 libraries share */
+/* ---- names that AM-2 libraries have in common */
 
 #define AMX_SetTranslationTag AMUDP_SetTranslationTag
 #define AMX_GetEndpointStatistics AMUDP_GetEndpointStatistics
