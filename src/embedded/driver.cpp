@@ -120,8 +120,8 @@ void Driver::kick_if_later_than(base::Instant deadline) {
 }
 
 // Some programs poll for a while and then spin on memory that the peer writes. If the thread left the work to them for
-// a whole tick, everything would wait that long. So after it has found work that no other thread had done, the thread
-// is attentive, with short ticks, until it has found none for a while. It does not watch the path meanwhile: each
+// a whole tick, everything would wait that long. So if it finds work that no other thread has done, it becomes
+// attentive: its ticks are short until it has found none for a while. It does not watch the path meanwhile: each
 // datagram would wake it and take the processor from a poller.
 void Driver::run() {
   constexpr base::Duration kAttentiveMin = std::chrono::milliseconds(2), kAttentiveMax = std::chrono::milliseconds(64);
@@ -138,7 +138,7 @@ void Driver::run() {
     const auto now = base::MonotonicClock::now();
     if (passes != passes_seen) {
       // Another thread drives: check after a tick whether it still does. Until then no thread has to wake this one for
-      // an earlier deadline; if the driver leaves, a timer is late by a tick at most. Each check takes the processor
+      // an earlier deadline. If the driver leaves, a timer is late by a tick at most. Each check takes the processor
       // from another thread for some 10 us, so a steady poller is checked less often.
       passes_seen = passes;
       thread_sleeps_until_.store(kSomebodyDrives, std::memory_order_relaxed);

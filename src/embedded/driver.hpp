@@ -2,9 +2,9 @@
 // Drives an engine of this process: one Engine behind one lock, with a clock, a thread and waiting.
 //
 // Who drives. A thread that waits makes the passes: a poller in look(), a waiter in wait(). The engine's own thread
-// sleeps on the path's descriptor. If a datagram wakes it and another thread has made a pass within the last tick, it
-// leaves the work to that thread and checks again after a tick. Otherwise it makes the pass itself. So it costs one
-// wake-up for each tick beside a poller, one for each datagram otherwise, and none in an idle process.
+// sleeps on the path's descriptor. A datagram may wake it although another thread has made a pass within the last tick.
+// Then it leaves the work to that thread and checks again after a tick. Otherwise it makes the pass itself. So it costs
+// one wake-up for each tick beside a poller, one for each datagram otherwise, and none in an idle process.
 //
 // The lock. look() only tries it, because a pass is repeated anyway. Threads that need the lock (submit, cancel)
 // announce themselves, and pollers let them go first: a spinning poller would otherwise starve them.

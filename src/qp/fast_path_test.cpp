@@ -1,5 +1,5 @@
-// The fast path of short sends between two engines of a host (Requester, Executor), and all cases in which the general
-// path has to take over. The order of requests must stay the same.
+// The fast path of short sends between two engines of a host (Requester, Executor), and the cases that need the general
+// path. The order of requests must be the same on both.
 
 #include <algorithm>
 #include <array>

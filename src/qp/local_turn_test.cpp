@@ -1,5 +1,5 @@
-// Requests between two queue pairs of one engine are copied by the thread that posts them or makes a pass, up to a
-// limit for each turn.
+// Requests between two queue pairs of one engine. The thread that posts them or makes a pass copies them, up to a limit
+// for each turn.
 
 #include "qp/pair_world_for_tests.hpp"
 

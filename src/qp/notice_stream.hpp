@@ -1,6 +1,6 @@
 #pragma once
 // Notices for an API, announced through a descriptor: completion channels and asynchronous events. It is a bounded
-// event queue with a semaphore (eventfd) that counts the queued notices, so that each notice makes the descriptor ready
+// event queue with a semaphore (eventfd) that counts the queued notices. So each notice makes the descriptor ready
 // again (a new edge for epoll).
 //
 // Notices are produced under the engine's lock, and consumed by one thread at a time.

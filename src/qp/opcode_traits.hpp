@@ -35,7 +35,7 @@ struct OpcodeTraits {
   constexpr bool is_one_sided() const { return kind == write ? !has_imm : has_result(); }
 };
 
-/// By verbs::SendOpcode.
+/// Indexed by verbs::SendOpcode.
 inline constexpr std::array<OpcodeTraits, 11> kOpcodes = [] {
   using enum OpcodeTraits::Kind;
   using Wire = wire::Operation;

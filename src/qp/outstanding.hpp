@@ -1,10 +1,10 @@
 #pragma once
-// Requests that were sent and are not complete: the effect of answers, outcomes and lost peers. A request is completed
-// in order, or sent again.
+// The requests that were sent and are not complete. This class applies answers, outcomes and lost peers to them: it
+// completes them in order, or has them sent again.
 //
 // The transports deliver each message exactly once, so a request is sent again for other reasons. The responder had no
-// receive posted (RNR), was not ready, or had no room for an early request; or no answer arrived although the request
-// did. A request that is sent again keeps its sequence, and the responder recognises what it has executed.
+// receive posted (RNR), was not ready, or had no room for an early request. Or the request arrived, but no answer to
+// it. A request that is sent again keeps its sequence, and the responder recognises what it has executed.
 //
 // If the peer of a reliable queue pair is lost, its requests fail when a device's timer would have expired, not before.
 // Programs rely on that time: those that have sent more than the peer waits for have mostly ended by then. Until then
@@ -32,9 +32,9 @@ class Outstanding {
   void place_result(QueuePair& pair, RequestNumber number, std::uint64_t offset, std::span<const std::byte> bytes);
   void finish_result(QueuePair& pair, RequestNumber number);
   void not_ready(QueuePair& pair, RequestNumber number, verbs::Cause cause);
-  /// All requests from `number` on are sent again, after a pause.
+  /// Has all requests from `number` on sent again, after a pause.
   void go_back(QueuePair& pair, RequestNumber number, base::Duration pause);
-  /// The request has failed. Requests that were sent after it count as not sent.
+  /// Marks the request as failed. Requests that were sent after it count as not sent.
   void fail(QueuePair& pair, RequestNumber number, verbs::WcStatus status, verbs::Cause cause);
   void complete_in_order(QueuePair& pair);
   /// Completes a request that has no answer (UC, UD) when the transport has taken it.
@@ -43,9 +43,9 @@ class Outstanding {
     complete_in_order(pair);
   }
 
-  /// The session has ended while the queue pair had pending requests.
+  /// Handles the end of a session while the queue pair has pending requests.
   void lose_session(QueuePair& pair, Status status);
-  /// The peer is lost, or cannot be reached. The requests fail when the time above is over.
+  /// Handles a lost peer, or one that cannot be reached: the requests fail when the time above is over.
   void lose(QueuePair& pair, Status status);
   void end_lost(QueuePair& pair);
 

@@ -1,7 +1,7 @@
 #pragma once
 // The part of an engine's interface for queue pairs: regions, completion and notice streams, receive queues and queue
 // pairs (docs/queue-pairs.md). An API gets it from Core::pairs(). The engine may be in another process
-// (host/host_pairs.hpp). So calls take and return plain values, and events are pulled from streams.
+// (host/host_pairs.hpp), so calls take and return plain values, and events are pulled from streams.
 //
 // Calls that withdraw something return when nothing refers to it any more. A caller that must not wait uses the begin_
 // variants, and polls is_over().
@@ -97,7 +97,7 @@ class PairCore {
   virtual Status remove_region(std::uint32_t key) = 0;
 
   /// Changes at once what the key names, then waits like remove_region(). Errors are those of remove_region() and
-  /// add_region(), and `again` while an earlier change still waits for messages.
+  /// add_region(), and `again` if messages refer to the present memory and to that before an earlier change.
   virtual Result<> change_region(std::uint32_t key, const RegionPlan& plan) = 0;
 
   /// Allocates a memory window and returns its key; no_memory at the limit.

@@ -4,7 +4,7 @@
 //
 //     Requester         sends posted requests in order      Responder        executes requests in order
 //       Outstanding     requests sent, not complete           Executor       checks, executes, completes a request
-//       OneSided        in a local peer's memory              Answers        answers to requesters
+//       OneSided        access to a local peer's memory       Answers        answers to requesters
 //       Datagrams       UD, both directions                   ReorderBuffer  early requests, messages in chunks
 //       GroupDatagrams  UD to groups                          GroupTable     queue pairs attached to groups
 //
@@ -98,9 +98,9 @@ class QueuePairs {
     shared_.now = now;
     requester_.end_outcome(outcome);
   }
-  /// The sender of a message that has partly arrived is lost.
+  /// Handles the loss of the sender of a message that has partly arrived.
   void end_arrival(std::uint64_t target, Status status);
-  /// A peer is lost. All messages in flight to it have had their outcome.
+  /// Handles the loss of a peer. All messages in flight to it have had their outcome.
   void end_peer(link::PeerHandle peer, Status status, base::Instant now);
   bool progress(base::Instant now);
   base::Instant next_deadline() const;
@@ -109,7 +109,7 @@ class QueuePairs {
   bool is_owing() const { return answers_.is_any_owed() || answers_.is_any_deferred(); }
   const PairCounters& counters() const { return shared_.counters; }
 
-  /// Checks the invariants of everything, and ends the process if one is violated. For the simulator.
+  /// Checks all invariants and ends the process if one is violated. For the simulator.
   void check();
 
  private:

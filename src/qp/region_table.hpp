@@ -9,7 +9,7 @@
 // the program (type 2).
 //
 // A message that the transports send by reference holds the region's slot. A removed region cannot be found any more.
-// Only after its last hold is the slot reused, and may the owner unmap the memory. A region whose memory is changed
+// When its last hold has ended, the slot is reused and the owner may unmap the memory. A region whose memory is changed
 // keeps its key, and peers continue to use it. So holds from before the change are counted separately.
 
 #include <array>
@@ -41,8 +41,7 @@ struct RegionPlan {
   std::uint32_t domain = 0;  // protection domain
   ArenaPlace arena{};        // set by the engine
   bool is_foreign = false;   // memory of another process: not moved to the arena
-  /// The whole address space. Its length is 0 here, so that a lookup treats it separately only when all other regions
-  /// would be out of range.
+  /// The whole address space. Its length is 0 here, so locate() checks for it only after the range check has failed.
   bool is_everything = false;
 };
 

@@ -20,12 +20,12 @@ class RequestTurn {
   Sequence next() const { return next_; }
   /// The sequence of the last request that is finished.
   Sequence last() const { return next_ - 1; }
-  /// The next request is finished: executed, or given up.
+  /// Counts the next request as finished: executed, or given up.
   void pass() {
     ++next_;
     ++over_;
   }
-  /// All requests before `sequence` are finished.
+  /// Counts all requests before `sequence` as finished.
   void pass_to(Sequence sequence) {
     over_ += count_between(next_, sequence);
     next_ = sequence;

@@ -39,7 +39,7 @@ class Requester {
   int post(QueuePair& pair, const verbs::SendRequest& request);
   /// Sends the requests that may be sent now.
   void pump(QueuePair& pair);
-  /// The timer has expired: a pause has ended, or an answer did not arrive.
+  /// Handles an expired timer: a pause has ended, or an answer did not arrive.
   void end_wait(QueuePair& pair);
   /// Starts a new turn: bytes copied from now on count towards kCopiedInTurn, and requests beyond it wait for the next
   /// turn.

@@ -24,9 +24,9 @@ class Responder {
   void take(QueuePair& pair, const link::Delivery& delivery);
   /// Takes a later chunk of a request.
   void take_chunk(std::uint32_t slot, const link::Delivery& delivery);
-  /// The sender of a partly arrived request is lost.
+  /// Handles the loss of the sender of a partly arrived request.
   void end_arrival(std::uint32_t slot);
-  /// XRC: the shared receive queue that provided the current message's receive is being closed.
+  /// XRC: handles the end of the shared receive queue that provided the current message's receive.
   void lose_receive(QueuePair& pair);
   /// UC: gives up the missing requests.
   void end_gap(QueuePair& pair);

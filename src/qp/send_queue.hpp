@@ -100,7 +100,7 @@ class SendQueue {
   SendEntry& post(const verbs::SendRequest& request, std::uint64_t length);
   /// Takes back requests from `tail` on, which were not sent.
   void take_back(RequestNumber tail) { tail_ = tail; }
-  /// The next request was sent as a message.
+  /// Counts the next request as sent in a message.
   void sent_message(SendEntry& entry) {
     const OpcodeTraits& traits = entry.traits();
     entry.is_sent = true;
@@ -108,11 +108,11 @@ class SendQueue {
     if (!traits.is_one_sided()) answered_end_ = next_;
     reads_out_ += traits.has_result() ? 1 : 0;
   }
-  /// The requester executed the next request itself; it has no sequence.
+  /// Counts the next request as executed by the requester itself, without a sequence.
   void carried_out();
-  /// The next request is executed in this engine, which counts as a message.
+  /// Counts the next request as executed in this engine; like a message it has a sequence.
   void sent_local();
-  /// The next request need not be sent (again).
+  /// Moves on to the request after the next one.
   void skip() { ++next_; }
   /// Counts all sent requests as begun. A queue in SQD completes what was begun.
   void note_begun() {
@@ -122,14 +122,14 @@ class SendQueue {
   void begin_head() {
     if (begun_ == head_) ++begun_;
   }
-  /// All requests before `end` were executed. Returns false if that was known.
+  /// Marks all requests before `end` as acknowledged. Returns false if they were already.
   bool acknowledge(RequestNumber end);
-  /// A read or atomic got its result.
+  /// Marks a read or atomic as answered.
   void finish_result(SendEntry& entry) {
     entry.is_done = true;
     --reads_out_;
   }
-  /// All requests from `number` on will be sent again. Returns how many of them had been sent.
+  /// Moves back to `number`: it and all later requests are sent again. Returns how many of them had been sent.
   std::uint32_t go_back(RequestNumber number);
   /// Removes the oldest request, which is complete. The entry stays valid until its slot is reused.
   SendEntry& retire();
