@@ -67,8 +67,9 @@ inline constexpr std::array kEngineCounterRows{
                      "messages for which no posted buffer had room"},
     base::CounterRow{"dropped.sender_lost", &EngineCounters::dropped_sender_lost,
                      "messages whose sender fell silent or restarted half-way"},
-    base::CounterRow{"ended_by_force", &EngineCounters::ended_by_force,
-                     "operations that were cancelled and held up by a peer for the give-up time"},
+    base::CounterRow{
+        "ended_by_force", &EngineCounters::ended_by_force,
+        "operations that ended by force, because a peer held them up after they were cancelled or used up"},
     base::CounterRow{"dropped.late_answer", &EngineCounters::dropped_late_answer,
                      "answers to operations that have ended"},
     base::CounterRow{"dropped.unknown_operation", &EngineCounters::dropped_unknown_operation,

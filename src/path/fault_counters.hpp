@@ -33,8 +33,10 @@ inline constexpr std::array kFaultCounterRows{
     base::CounterRow{"duplicated", &FaultCounters::duplicated, "datagrams of which a copy was sent"},
     base::CounterRow{"corrupted", &FaultCounters::corrupted, "datagrams of which one byte was changed"},
     base::CounterRow{"delayed", &FaultCounters::delayed, "datagrams that were delayed, copies included"},
-    base::CounterRow{"pool_overran", &FaultCounters::pool_overran,
-                     "datagrams that passed without faults or copies, because the pool was full"},
+    base::CounterRow{
+        "pool_overran", &FaultCounters::pool_overran,
+        "times that the pool, or the list of reordered datagrams, was full: a fault or copy was omitted, or a "
+        "datagram lost (lost_waiting)"},
     base::CounterRow{"lost_waiting", &FaultCounters::lost_waiting,
                      "datagrams for which neither the path below nor the pool had room"},
     base::CounterRow{"held", &FaultCounters::held, "datagrams that are held back now"},

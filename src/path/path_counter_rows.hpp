@@ -11,7 +11,9 @@ namespace fairlead::path {
 inline constexpr std::array kPathCounterRows{
     base::CounterRow{"datagrams_sent", &PathCounters::datagrams_sent, "datagrams that the kernel took"},
     base::CounterRow{"bytes_sent", &PathCounters::bytes_sent, "payload bytes of those datagrams"},
-    base::CounterRow{"send_calls", &PathCounters::send_calls, "system calls that sent them"},
+    base::CounterRow{"send_calls", &PathCounters::send_calls,
+                     "system calls to send datagrams, failed ones included; a call that is repeated after an earlier "
+                     "datagram's error counts once"},
     base::CounterRow{"datagrams_received", &PathCounters::datagrams_received, "datagrams that the kernel gave"},
     base::CounterRow{"bytes_received", &PathCounters::bytes_received, "payload bytes of those datagrams"},
     base::CounterRow{"receive_calls", &PathCounters::receive_calls, "system calls that received them"},
