@@ -158,15 +158,20 @@ class Device {
     return command(RDMA_USER_CM_CMD_ACCEPT, wanted);
   }
   int disconnect(std::uint32_t id) const { return command(RDMA_USER_CM_CMD_DISCONNECT, rdma_ucm_disconnect{.id = id}); }
-  std::uint16_t port_of(std::uint32_t id) const {
+  struct Names {
+    SocketName own, peer;
+  };
+  Names names_of(std::uint32_t id) const {
     rdma_ucm_query_addr_resp answer{};
     EXPECT_EQ(
         command(RDMA_USER_CM_CMD_QUERY,
                 rdma_ucm_query{.response = address_of_answer(answer), .id = id, .option = RDMA_USER_CM_QUERY_ADDR},
                 sizeof answer),
         0);
-    return read_name(std::as_bytes(std::span(&answer.src_addr, 1))).value_or(SocketName{}).port;
+    return {.own = read_name(std::as_bytes(std::span(&answer.src_addr, 1))).value_or(SocketName{}),
+            .peer = read_name(std::as_bytes(std::span(&answer.dst_addr, 1))).value_or(SocketName{})};
   }
+  std::uint16_t port_of(std::uint32_t id) const { return names_of(id).own.port; }
   std::expected<ib_uverbs_qp_attr, int> attributes(std::uint32_t id, unsigned state) const {
     ib_uverbs_qp_attr answer{};
     const int error = command(RDMA_USER_CM_CMD_INIT_QP_ATTR,
@@ -249,6 +254,14 @@ std::pair<std::uint32_t, std::uint32_t> connect_ids(const Device& client, const 
   EXPECT_EQ(client.accept(active, 0, false), 0);
   server.expect_event(Event::established);
   return {active, passive};
+}
+
+TEST(ManagerCommand, NamesThePeerAsThePeerNamesItself) {
+  Device server, client;
+  const auto [active, passive] = connect_ids(client, server);
+  EXPECT_EQ(client.names_of(active).own.ip, *ip_of("127.0.0.1"));
+  EXPECT_EQ(server.names_of(passive).peer, client.names_of(active).own);
+  EXPECT_EQ(server.names_of(passive).own, client.names_of(active).peer);
 }
 
 // A peer that was stopped or cut off until the other side gave it up continues as if nothing had happened.

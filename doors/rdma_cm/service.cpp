@@ -416,7 +416,9 @@ void Service::take_request(const Delivery& delivery) {
   child->peer_address = delivery.from;
   const Family family = message.target.family == Family::none ? listener->source.family : message.target.family;
   child->source = {.family = family, .ip = message.target.ip, .port = delivery.port};
-  child->target = {.family = family, .ip = *peer, .port = message.source_port};
+  // A program of this host that asked for a loopback address has that address as its own.
+  const bool is_loop = *peer == delivery.local && is_loopback(message.target.ip);
+  child->target = {.family = family, .ip = is_loop ? message.target.ip : *peer, .port = message.source_port};
   if (family == Family::v4 && !is_v4(*peer)) child->source.family = child->target.family = Family::v6;
   child->tos = listener->tos;
   child->ack_timeout = listener->ack_timeout;
