@@ -1,5 +1,5 @@
-// 20,000 messages to a program that sleeps now and then: the engine takes buffers from the pool meanwhile, and none of
-// the messages is dropped.
+// 20,000 messages to a program that sometimes sleeps. Meanwhile the engine takes buffers from the pool, so no message
+// is dropped.
 
 #include <fairlead/net.hpp>
 
@@ -17,12 +17,12 @@ int main() {
   constexpr int kMessages = 20'000, kAtOnce = 32, kLength = 100, kInEach = 64;
   Domain domain = value_or_exit(Domain::open());
   BufferPool pool = value_or_exit(BufferPool::create(domain, {.buffer_size = kInEach * kLength}));
-  value_or_exit(pool.provision(kMessages / kInEach + 3));  // room for all, if the program slept that long
+  value_or_exit(pool.provision(kMessages / kInEach + 3));  // room for all messages at once
 
   int received = 0;
   std::latch all_received(1), all_sent(kAtOnce);
   const auto take = [&](const BufferEvent& event) {
-    if (event.status != fairlead::Status::ok) return;  // canceled: the machine stops, and the pool has the buffer back
+    if (event.status != fairlead::Status::ok) return;  // canceled: the machine stops; the buffer is in the pool
     if (++received % 1000 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     if (event.is_final) pool.put(event.buffer);
     if (received == kMessages) all_received.count_down();

@@ -1,4 +1,4 @@
-// A server that sends everything back, and a client, as coroutines on one thread.
+// An echo server and a client, as coroutines on one thread.
 
 #include <fairlead/net.hpp>
 #include <fairlead/net/coroutine.hpp>

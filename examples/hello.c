@@ -36,9 +36,9 @@ int main(void) {
   must(fairlead_net_domain_open(NULL, &domain));
   must(fairlead_net_machine_create(domain, NULL, NULL, &alice));
   must(fairlead_net_machine_create(domain, NULL, NULL, &bob));
-  must(fairlead_net_machine_deliver_synchronously(alice));             /* so that hear() runs on this thread */
-  must(fairlead_net_machine_start_and_wait(alice, "0@lo:20480:34:1")); /* 127.0.0.1@udp:... goes by UDP */
-  must(fairlead_net_machine_start_and_wait(bob, "0@lo:20480:34:*"));   /* * takes any free number */
+  must(fairlead_net_machine_deliver_synchronously(alice));             /* hear() then runs on this thread */
+  must(fairlead_net_machine_start_and_wait(alice, "0@lo:20480:34:1")); /* 127.0.0.1@udp:... uses UDP */
+  must(fairlead_net_machine_start_and_wait(bob, "0@lo:20480:34:*"));   /* * selects a free number */
 
   must(fairlead_net_buffer_allocate(domain, 4096, &inbox));
   must(fairlead_net_buffer_set_callbacks(inbox, hear, &has_heard));

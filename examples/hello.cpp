@@ -8,8 +8,8 @@ using namespace fairlead::net;
 int main() {
   Domain domain = value_or_exit(Domain::open());
   TransferMachine alice(domain), bob(domain);
-  const EndPoint to_alice = value_or_exit(alice.start_and_wait("0@lo:20480:34:1"));  // 127.0.0.1@udp:... goes by UDP
-  value_or_exit(bob.start_and_wait("0@lo:20480:34:*"));                              // * takes any free number
+  const EndPoint to_alice = value_or_exit(alice.start_and_wait("0@lo:20480:34:1"));  // 127.0.0.1@udp:... uses UDP
+  value_or_exit(bob.start_and_wait("0@lo:20480:34:*"));                              // * selects a free number
 
   std::latch arrived(1);
   auto inbox = value_or_exit(Buffer::allocate(domain, 4096));

@@ -1,5 +1,5 @@
-// A server of localities: on each of some processors one thread, which has a transfer machine and its buffers to
-// itself. No lock is waited for and no other thread takes part: the machines deliver on the threads that own them.
+// A server with one thread per processor. Each thread has its own transfer machine and buffers. The machines deliver on
+// the threads that own them, so no thread waits for a lock of another.
 
 #include <fairlead/net.hpp>
 
@@ -20,16 +20,16 @@ void bind_to(unsigned cpu) {
   cpu_set_t set;
   CPU_ZERO(&set);
   CPU_SET(cpu % std::thread::hardware_concurrency(), &set);
-  pthread_setaffinity_np(pthread_self(), sizeof set, &set);  // where it may not, it runs elsewhere
+  pthread_setaffinity_np(pthread_self(), sizeof set, &set);  // without permission the thread runs on any processor
 }
 
-// Answers whatever comes, until it is told to end.
+// Sends each message back, until `must_end`.
 void serve(Domain& domain, unsigned number, std::latch& is_ready, const std::atomic<bool>& must_end) {
   bind_to(number);
   TransferMachine machine(domain);
   value_or_exit(machine.deliver_synchronously());
   value_or_exit(machine.start_and_wait("0@lo:20480:34:" + std::to_string(number + 1)));
-  const auto buffer = value_or_exit(Buffer::allocate(domain, 4096));  // this thread touches it first
+  const auto buffer = value_or_exit(Buffer::allocate(domain, 4096));  // on the node of this thread
   const auto listen = [&](const BufferEvent& event) { (void)machine.add(event.buffer, MessageReceive{}); };
   (void)buffer->set_callback(QueueKind::message_send, listen);
   (void)buffer->set_callback(QueueKind::message_receive, [&](const BufferEvent& event) {

@@ -1,5 +1,5 @@
-// One queue pair writes into the memory of another, counts in it, and reads it back; the other takes no part. Both ends
-// are in this process to keep it short: in two, each would send its Invitation to the other first
+// One queue pair writes into the memory of another, adds to a counter there, and reads the memory back. The other end
+// makes no calls. Both ends are in this process for brevity. Two processes would first exchange their Invitations
 // (verbs/connection.hpp).
 
 #include <fairlead/verbs.hpp>

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# man_pages.sh COMMAND FOLDER: makes all man pages, from sources that cannot be out of date: fairlead(1) and
-# fairlead-SUBCOMMAND(1) from --help, the classes and calls in section 3 from the public headers, and the tables of
-# settings, counters and words in section 7 from their pages, which are compared with the sources.
+# man_pages.sh COMMAND FOLDER: makes all man pages from current sources. fairlead(1) and fairlead-SUBCOMMAND(1) come from
+# --help, section 3 (classes and calls) from the public headers. Section 7 (settings, counters and words) comes from the
+# docs pages, which tests compare with the sources.
 set -euo pipefail
 command=$(realpath "$1")
 mkdir -p "$2"
@@ -10,7 +10,7 @@ tree=$(realpath "$(dirname "${BASH_SOURCE[0]}")/..")
 export LC_ALL=C.UTF-8
 version=$("$command" --version | awk '{print $2}')
 
-# page NAME [SUBCOMMAND]: the first line of the help is what the page is named by.
+# page NAME [SUBCOMMAND]: makes a page; the first line of the help is its summary.
 page() {
   local name=$1
   shift
@@ -25,26 +25,26 @@ page() {
   rm -f "$wrapper"
 }
 
-# subcommands [SUBCOMMAND]: the names below it, from its help.
+# subcommands [SUBCOMMAND]: lists its subcommands, from its help.
 subcommands() { "$command" "$@" --help | awk '/^Subcommands:/ {on = 1; next} on && /^  [a-z]/ {print $1}'; }
 
-# One page for each class and each namespace, called as C++ calls it. What doxygen makes of files and folders is left.
+# Makes one page for each class and namespace, with its C++ name. Pages of doxygen for files and folders are omitted.
 calls() {
   local scratch name
   scratch=$(mktemp -d)
   (cd "$tree" && { cat packaging/Doxyfile; echo "OUTPUT_DIRECTORY = $scratch"; echo "PROJECT_NUMBER = $version"; } |
     doxygen - >/dev/null)
-  for each in "$scratch"/man/man3/fairlead*.3 "$scratch"/man/man3/net.h.3; do  # the second has the functions of C
+  for each in "$scratch"/man/man3/fairlead*.3 "$scratch"/man/man3/net.h.3; do  # the second contains the C functions
     name=$(sed -n '1s/^\.TH "\([^"<]*\).*/\1/p' "$each" | tr / -)
-    # A name has no parameters. Who has no sentence of its own is named all the same, as man's index wants it. What begins
-    # with a quote is no request of troff.
+    # Removes template parameters from names, adds a summary where there is none (man's index needs it), and escapes lines
+    # that begin with a quote, which troff would take for requests.
     sed -e '1,/^\.SH NAME/s/< [^>]* >//' -e '/^\.SH NAME/{n; s/< [^>]* >//; /\\-/!s/ *$/ \\- of libfairlead/;}' \
       -e "s/^'/\\\\\&'/" "$each" >"$folder/$name.3"
   done
   rm -rf "$scratch"
 }
 
-# tables NAME SENTENCE: docs/NAME.md, whose wide tables become lists.
+# tables NAME SENTENCE: makes a page of docs/NAME.md, whose wide tables become lists.
 tables() {
   awk -v name="$1" -v sentence="$2" '
     NR == 1 {printf "# NAME\n\nfairlead-%s - %s\n\n# DESCRIPTION\n", name, sentence; next}

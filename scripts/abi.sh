@@ -1,5 +1,5 @@
-# The shared library as packages have it: its names against the public headers, and its ABI against the stored one of its
-# SONAME. `./dev abi --accept` stores that of this tree: with a new SONAME, or for what was only added.
+# Builds the shared library as for packages. Compares its exported names with the public headers, and its ABI with the
+# stored one of its SONAME. `./dev abi --accept` stores the ABI of this tree: for a new SONAME, or after additions.
 run_abi() {
   local is_accepted=false
   if [ "${1:-}" = --accept ]; then
@@ -13,8 +13,8 @@ run_abi() {
   check_public_names || die "cmake/exports.map and the public headers differ"
   local library=build/abi/libfairlead.so stored now=build/abi/now.abi
   stored=packaging/abi/$(basename "$(readlink -f "$library")" | sed 's/\.[0-9]*$//').abi.xz
-  # Both from the same abidw: what it reads of a library is not always what it reads of its own file. Types outside of the
-  # public headers are nobody's business.
+  # abidiff compares two files of abidw, because abidw reads a library differently from its own files. Types outside of the
+  # public headers do not matter.
   abidw --exported-interfaces-only --no-corpus-path --no-comp-dir-path --short-locs --no-elf-needed --no-architecture \
     --no-parameter-names --out-file "$now" "$library"
   if $is_accepted; then
@@ -32,7 +32,7 @@ Undo it, or change the SONAME (the version in CMakeLists.txt), unless its releas
   echo "the ABI is that of $stored, but for what was added"
 }
 
-# The classes and free functions of the public headers; a class ends with ::.
+# Lists the classes and free functions of the public headers; a class ends with ::.
 public_names() {
   { cat packaging/Doxyfile; echo "GENERATE_MAN = NO"; echo "GENERATE_TAGFILE = $1"; } | doxygen - >/dev/null
   awk -F'[<>]' '
@@ -41,12 +41,12 @@ public_names() {
     /<name>/{
       if (!member) {scope = $3; sub(/&lt;.*/, "", scope); if (kind == "class") print scope "::"}
       if (member == "function" && kind == "namespace") print scope "::" $3
-      if (member == "function" && scope ~ /\.h$/) print $3  # of C
+      if (member == "function" && scope ~ /\.h$/) print $3  # functions of the C header
       member = ""
     }' "$1" | sort -u
 }
 
-# Reads what nm -C prints; names without parameters, and for members of a public class the class.
+# Reads the output of nm -C. Prints names without parameters; for members of a public class, the class.
 names_of() {
   awk -v kinds="$2" -v public="$1" '
     BEGIN {while ((getline name <public) > 0) is_public[name] = 1}

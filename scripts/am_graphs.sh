@@ -1,6 +1,6 @@
-# Redraws docs/am-latency.svg or docs/am-bandwidth.svg from measurements of this host, which should do nothing else:
+# Redraws docs/am-latency.svg or docs/am-bandwidth.svg from measurements of this host, which should be idle otherwise:
 #   bash scripts/am_graphs.sh latency|bandwidth [ROUNDS]
-# The curves take turns in each round; of each size the best of the rounds is drawn.
+# Each round measures all curves in turn. The graph shows the best round of each size.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/common.sh
@@ -10,7 +10,7 @@ rounds=${2:-5}
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
-# column NAME FIELD OPTION...: appends "bytes value" of each row; the value stands so many fields behind the path.
+# column NAME FIELD OPTION...: appends "bytes value" of each row; the value is FIELD fields behind the path.
 column() {
   local name=$1 field=$2
   shift 2
@@ -20,7 +20,7 @@ column() {
              print (size + 0) * unit, $(i + field) }' >>"$folder/$name"
 }
 
-# best NAME least|most: one line a size.
+# best NAME least|most: keeps the best value of each size, one per line.
 best() {
   sort -n "$folder/$1" | awk -v want="$2" '
     !($1 in value) || (want == "least" ? $2 < value[$1] : $2 > value[$1]) { value[$1] = $2 }

@@ -1,6 +1,6 @@
-# The library for 64-bit ARM, and the tests of its modules up to the engine and net, run by QEMU: its generic code instead
-# of that for x86-64. QEMU offers less of Linux than a machine does (tests/arm64_left_out.txt), and orders memory as the
-# machine below it does. So what needs several processes, or shows its faults on ARM's memory alone, needs a machine.
+# Builds the library for 64-bit ARM, and runs the tests of its modules up to the engine and net with QEMU. They use the
+# generic code instead of that for x86-64. QEMU supports less of Linux than a real machine (tests/arm64_left_out.txt), and
+# has the memory order of its host. So tests with several processes, and faults of ARM's memory order, need a real machine.
 run_arm64() {
   need build arm64
   local root=build/arm64-sysroot

@@ -1,4 +1,4 @@
-# What reads the sources instead of running them. Each step runs, also after one has failed.
+# Static checks of the sources. All steps run, even if one fails.
 check_format() {
   local file status=0
   while read -r file; do
@@ -13,7 +13,7 @@ check_format() {
 check_includes() { build/clang/bin/whole_test --gtest_brief=1 --gtest_filter='IncludeTable*'; }
 
 check_tidy() {
-  # Sources of the compile commands only: headers are looked at through the sources that include them.
+  # Only the sources of the compile commands: headers are checked with the sources that include them.
   # Debian 12's Boost.Asio has no coroutines with clang.
   cxx_files | grep '\.cpp$' | grep -v -e '^tests/install/' -e '^examples/asio.cpp' |
     xargs -P "$(nproc)" -n 4 clang-tidy-19 -p build/clang --quiet 2>&1 |
@@ -25,7 +25,7 @@ check_abi() { ./dev abi; }
 run_check() {
   need build test bench format check
   configure clang
-  compile build/clang all all_verify_interface_header_sets  # warnings are errors; each header compiles alone
+  compile build/clang all all_verify_interface_header_sets  # warnings are errors; each header must compile alone
 
   local step failed=()
   for step in format includes tidy abi; do

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# check_hardening.sh BUILD BINARY...: whether the binaries of a build of the preset `hardened` are what it asks for. Prints what
-# is missing, a line each; exit code 1 if anything is.
+# check_hardening.sh BUILD BINARY...: checks the binaries of a build of the preset `hardened`. Prints each missing property
+# on a line; exit code 1 if there is one.
 set -euo pipefail
 build=$1
 shift
-case $(uname -m) in  # what marks the targets of indirect jumps
+case $(uname -m) in  # the instruction that marks targets of indirect jumps
   aarch64) branches=-mbranch-protection=standard marks='\b(bti|paciasp)\b' ;;
   *) branches=-fcf-protection=full marks='\bendbr64\b' ;;
 esac
@@ -15,7 +15,7 @@ complain() {
   bad=1
 }
 
-# want BINARY TEXT PATTERN MEANING: the pattern stands in the text.
+# want BINARY TEXT PATTERN MEANING: fails unless the text contains the pattern.
 want() { grep -qE -- "$3" <<<"$2" || complain "$1: $4"; }
 
 for binary in "$@"; do
@@ -34,7 +34,7 @@ for binary in "$@"; do
   ! grep -q TEXTREL <<<"$dynamic" || complain "$binary: its code is written to when it is loaded"
 done
 
-# What leaves no trace in a binary, or might be there by somebody else's object.
+# Options that leave no trace in a binary, or whose trace could come from another object file.
 for flag in -D_FORTIFY_SOURCE=3 -D_GLIBCXX_ASSERTIONS -fstack-protector-strong -fstack-clash-protection $branches; do
   without=$(grep '"command"' "$build/compile_commands.json" | grep -E ' -c [^ ]*/(src|doors|tools)/' | grep -cv -- " $flag " || true)
   [ "$without" = 0 ] || complain "$without sources are compiled without $flag"

@@ -1,11 +1,11 @@
-# Shared by the commands of ./dev: saying what goes wrong, installing what is missing, configuring and building.
+# Functions that the commands of ./dev share: error messages, installing packages, configuring and building.
 
 die() {
   echo "dev: $*" >&2
   exit 1
 }
 
-# The one list of Debian packages, by what they are needed for.
+# All Debian packages, by purpose.
 packages_for() {
   case $1 in
     build) echo g++ cmake ninja-build pkgconf libfmt-dev libboost-dev libisal-dev libssl-dev $([ "$(uname -m)" = x86_64 ] && echo libipsec-mb-dev) libtomlplusplus-dev libcli11-dev nlohmann-json3-dev libibverbs-dev ;;
@@ -33,7 +33,7 @@ as_root() {
   fi
 }
 
-# need GROUP...: installs the packages of these groups that are missing.
+# need GROUP...: installs missing packages of these groups.
 need() {
   local group wanted=() missing=() packages package
   for group in "$@"; do
@@ -71,7 +71,7 @@ configure() {
   local preset=$1 faster=(-D FAIRLEAD_UNITY=ON)
   shift
   if command -v ccache >/dev/null; then
-    faster=(-D CMAKE_CXX_COMPILER_LAUNCHER=ccache)  # it keeps no file that uses precompiled headers
+    faster=(-D CMAKE_CXX_COMPILER_LAUNCHER=ccache)  # it caches no object that uses precompiled headers
   elif [ "$preset" = release ]; then
     faster+=(-D FAIRLEAD_PRECOMPILED_HEADERS=PROGRAMS)
   fi
@@ -79,7 +79,7 @@ configure() {
   cmake --preset "$preset" "${faster[@]}" "$@" >/dev/null
 }
 
-# All C++ files of the project, one per line.
+# Lists all C++ files of the project, one per line.
 cxx_files() {
   local folders=(bench daemon doors examples include sim src tests tools) folder
   for folder in "${folders[@]}"; do

@@ -1,7 +1,7 @@
-# The main job between two processes: a server, a client that moves messages and bulk both ways, statistics of both.
+# Shows the main use: a server, and a client that exchanges messages and bulk data with it. Prints statistics of both.
 demo_server_pid=
 
-# Asks the server to end, which prints its statistics; insists after ten seconds.
+# Asks the server to end, which then prints its statistics. Kills it after ten seconds.
 stop_demo_server() {
   local tries
   if [ -z "$demo_server_pid" ]; then
@@ -17,7 +17,7 @@ stop_demo_server() {
   demo_server_pid=
 }
 
-# The address at which the server says that it serves; empty if it ends or says nothing for ten seconds.
+# Prints the address that the server reports; nothing if it ends or reports none within ten seconds.
 demo_server_address() {
   local output=$1 tries
   for tries in {1..100}; do
@@ -33,7 +33,7 @@ demo_server_address() {
 run_demo() {
   need build
   configure release -D FAIRLEAD_TESTS=OFF -D FAIRLEAD_BENCHMARKS=OFF
-  compile build fairlead_command fairleadd fairlead_ibverbs example_hello example_hello_c example_remote_memory  # what the README shows
+  compile build fairlead_command fairleadd fairlead_ibverbs example_hello example_hello_c example_remote_memory  # in the README
 
   local fairlead=build/bin/fairlead output=build/demo_server.txt address status=0
   trap stop_demo_server EXIT

@@ -1,5 +1,6 @@
-# The site of the pages in build/docs/site, by Debian's mkdocs; open index.html. Nothing is fetched, and the built pages load
-# nothing from another host (packaging/site/check.py). The page of the commands takes build/bin/fairlead (./dev build).
+# Builds the site of the pages in build/docs/site, with Debian's mkdocs; open index.html. The build needs no network, and
+# the pages load nothing from another host (packaging/site/check.py). The page of commands needs build/bin/fairlead
+# (./dev build).
 run_docs() {
   [ $# = 0 ] || die "usage: ./dev docs"
   need docs

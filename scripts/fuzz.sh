@@ -1,5 +1,5 @@
-# Fuzzing for a time. What is found new goes to build/fuzz/NAME; an input that crashes becomes build/fuzz/NAME-crash-...:
-# keep it in tests/fuzz/corpus/NAME, where the tests run it from then on.
+# Fuzzes for a given time. New inputs go to build/fuzz/NAME, and crashing ones to build/fuzz/NAME-crash-...: copy those to
+# tests/fuzz/corpus/NAME, so that the tests run them.
 run_fuzz() {
   if [ $# = 0 ]; then
     echo "./dev fuzz NAME [SECONDS] or ./dev fuzz --all MINUTES, where NAME is one of:"
@@ -37,7 +37,7 @@ fuzz_one() {
   mkdir -p "$found"
   [ -d "$kept" ] || kept=
   echo "fuzzing $1 for $2 s"
-  # An input that takes more than ten seconds hangs; the sum of a target's runs stands in its last lines.
+  # An input that takes more than ten seconds counts as a hang. The last lines of a target contain the number of its runs.
   # shellcheck disable=SC2086
   "build/fuzz/bin/$1_fuzz" -max_total_time="$2" -timeout=10 -print_final_stats=1 -artifact_prefix="$found-" "$found" $kept
 }

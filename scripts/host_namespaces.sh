@@ -1,10 +1,10 @@
 #!/bin/bash
 # A cluster of hosts on one machine: each is a network namespace with one fairleadd and four applications that attach to
-# it (agents of `fairlead nettest`). All talk to all and each drops some of the datagrams that it sends; every byte is
-# verified. Then the daemons are replaced in turn while they talk, REPLACEMENTS times (100). Then one daemon is
-# killed while they talk: its own applications fail, and after its restart all of them work again.
+# it (agents of `fairlead nettest`). All applications exchange messages, each daemon drops some of its datagrams, and
+# every byte is verified. Then the daemons are replaced in turn under traffic, REPLACEMENTS times (100). Then one daemon
+# is killed under traffic: its own applications fail, and after its restart all work again.
 #   scripts/host_namespaces.sh [HOSTS [SECONDS [LOSS% [COMMAND]]]]
-# The namespaces go with this script.
+# The namespaces end with this script.
 set -euo pipefail
 hosts=${1:-8}
 seconds=${2:-5}
@@ -24,7 +24,7 @@ ip link add bridge0 type bridge
 ip link set bridge0 up
 ip address add 10.77.1.254/24 dev bridge0
 
-# wait_for FILE TEXT: at most ten seconds.
+# wait_for FILE TEXT: waits until the file contains the text, at most ten seconds.
 wait_for() {
   for _ in $(seq 200); do
     if grep -qs "$2" "$1"; then return; fi
@@ -35,7 +35,7 @@ wait_for() {
   exit 1
 }
 
-# start HOST: its daemon and its applications.
+# start HOST: starts its daemon and its applications.
 start() {
   local host=$1
   FAIRLEAD_PATH=udp FAIRLEAD_FAULT="drop=$loss%" ip netns exec "host$host" "$daemon" --socket "/run/host$host" 2> "/run/daemon$host" &
@@ -48,7 +48,7 @@ start() {
   for portal in "${portals[@]}"; do wait_for "/run/agent$host-$portal" "agent at"; done
 }
 
-# agents PORTAL...: all of those, of all hosts.
+# agents PORTAL...: lists the agents with these portals of all hosts.
 agents() {
   local all=()
   for host in $(seq "$hosts"); do
@@ -57,7 +57,7 @@ agents() {
   (IFS=, && echo "${all[*]}")
 }
 
-# talk OPTIONS...: every application is a client of half of the applications of all hosts, its own included, or a server.
+# talk OPTIONS...: runs traffic: half of the applications of all hosts are clients of the other half.
 talk() {
   "$command" nettest console -q --clients "$(agents 31 32)" --servers "$(agents 33 34)" --concurrency 2 \
     --timeout 20 --verify "$@"
@@ -81,7 +81,7 @@ done
 
 echo "== the daemons are replaced meanwhile, in turn, $replacements times: nobody notices"
 for begun in $(seq 0 25 $((replacements - 1))); do
-  talk --type bulk --size 64K --time 10 > /run/replaced 2>&1 &  # an agent may give up longer runs
+  talk --type bulk --size 64K --time 10 > /run/replaced 2>&1 &  # 25 replacements fit into one run
   talking=$!
   sleep 1
   for i in $(seq $((begun + 1)) $((begun + 25 < replacements ? begun + 25 : replacements))); do

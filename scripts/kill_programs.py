@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Kills and stops verbs programs of Debian under `fairlead run` at random instants. Whoever is left has to end, or to go
-on, in time; and nothing may be left: no process, no port, no file. Everything runs in namespaces of its own (processes,
-network), so nothing else is touched. A line for each program; the exit code says whether all went well."""
+"""Kills and stops verbs programs of Debian under `fairlead run` at random instants. The remaining processes must end or
+continue in time, and leave no process, port or file. Everything runs in separate namespaces (processes, network), so
+other programs are not affected. Prints a line for each program; the exit code is 0 if all passed."""
 
 import argparse
 import glob
@@ -15,25 +15,25 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-PORT = 15000  # in a network namespace of our own
+PORT = 15000  # in our own network namespace
 FIO = f"fio --name=job --ioengine=rdma --port={PORT} --bs=64k"
-LIMIT = 60  # seconds: the time-outs of docs/ibverbs.md, those of the program, and much patience with a busy host
+LIMIT = 60  # seconds: the timeouts of docs/ibverbs.md, those of the program, and time for a busy host
 STARTS_WITHIN = 30
 RSPRELOAD = f"/usr/lib/{os.uname().machine}-linux-gnu/rsocket/librspreload.so"
 BIG_FILE_BYTES = 200_000_000
-SHORT_STOP = (0.02, 1.5)  # shorter than any time-out: nobody may notice
+SHORT_STOP = (0.02, 1.5)  # shorter than any timeout: it must have no effect
 LONG_STOP = (7.0, 9.0)  # longer than the link's give-up time of 5 s
 FAULTS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL}
 
 
 class Program:
-    """Two sides that find each other at PORT, or a job that starts all of its processes. `serves`: the server is for many
-    clients, and is ended after the last."""
+    """A server and a client that meet at PORT, or a job that starts all of its processes. `serves`: the server accepts many
+    clients, and this script ends it after the last one."""
 
     def __init__(self, name, server, client, serves=False, preload=None, is_deaf=False, may_crash=False):
         self.name, self.server, self.client, self.serves, self.preload = name, server, client, serves, preload
-        self.may_crash = may_crash  # by a fault of its own
-        self.is_deaf = is_deaf  # the client, when it only waits for data and its peer is gone
+        self.may_crash = may_crash  # because of a fault of the program
+        self.is_deaf = is_deaf  # the client does not notice that its peer is gone while it only waits for data
 
     def needs(self):
         return (self.server or self.client).split()[0]
@@ -48,15 +48,15 @@ def fio(verb, depth, size):
 
 
 def pair(name, words):
-    """perftest -R resolves an address anew by an id that it has freed, when the peer goes while they connect."""
+    """perftest -R uses an id that it has freed if the peer ends while they connect, so it may crash."""
     return Program(name, f"{words} -p {PORT}", f"{words} -p {PORT} 127.0.0.1", may_crash="-R" in words)
 
 
 PROGRAMS = [
     fio("write", 8, "300m"),
     fio("send", 1, "100m"),
-    # Not rstream: it looks at an old errno when its peer is gone (rrecv() answers 0), and asks for ever. And librdmacm wakes
-    # the initiator of an rsocket, when it only waits for data, neither for an event nor for a flushed receive.
+    # Not rstream: when its peer is gone, rrecv() returns 0, but rstream reads an old errno and repeats the call for ever.
+    # And librdmacm wakes the initiator of an rsocket that only waits for data neither by an event nor by a flushed receive.
     Program("rcopy", f"rcopy -p {PORT}", f"rcopy BIG_FILE 127.0.0.1:COPY -p {PORT}", serves=True, is_deaf=True),
     Program(
         "iperf over rsockets",
@@ -75,7 +75,7 @@ PROGRAMS = [
 
 
 class Side:
-    """A program and all that it starts."""
+    """A program and all processes that it starts."""
 
     def __init__(self, words, folder, name):
         self.log = os.path.join(folder, name)
@@ -83,7 +83,7 @@ class Side:
             self.process = subprocess.Popen(words, stdout=out, stderr=out, cwd=folder, start_new_session=True)
 
     def processes(self):
-        """Those that live, first the one that we started."""
+        """The living processes, first the one that we started."""
         mine = self.process.pid
         return [mine] * (self.process.poll() is None) + [p for p in living() if p != mine and session_of(p) == mine]
 
@@ -93,7 +93,7 @@ class Side:
 
 
 def living():
-    """All processes of our namespace but our own; zombies do not count."""
+    """All other processes of our namespace, without zombies."""
     found = []
     for name in os.listdir("/proc"):
         if not name.isdigit() or int(name) in (1, os.getpid()):
@@ -104,7 +104,7 @@ def living():
 
 
 def stat_of(process):
-    """State, parent, group, session."""
+    """Returns state, parent, group and session."""
     try:
         with open(f"/proc/{process}/stat", encoding="utf-8") as stat:
             return stat.read().rpartition(")")[2].split()[:4]
@@ -118,7 +118,7 @@ def session_of(process):
 
 
 def sockets():
-    """UDP sockets and TCP listeners of our namespace, except what a connection leaves behind in the kernel."""
+    """UDP sockets and TCP listeners of our namespace, without closed connections that the kernel keeps."""
     shown = subprocess.run(["ss", "-H", "-lntu"], capture_output=True, text=True, check=True).stdout.splitlines()
     return [" ".join(line.split()[i] for i in (0, 4)) for line in shown]
 
@@ -141,7 +141,7 @@ class Fault(Exception):
 
 
 class Run:
-    """One program over one path, disturbed again and again."""
+    """One program over one path, disturbed at many instants."""
 
     def __init__(self, program, options, asked, folder):
         self.program, self.asked, self.folder = program, asked, folder
@@ -172,7 +172,7 @@ class Run:
         self.start("client")
 
     def undisturbed(self):
-        """How long it takes, in seconds."""
+        """Runs the program undisturbed. Returns the time in seconds."""
         begun = time.monotonic()
         self.begin()
         begun_client = time.monotonic()
@@ -203,14 +203,14 @@ class Run:
             kill(process, signal.SIGTERM)
 
     def goes_on(self):
-        """Whether a server that waits for its client yet serves another one."""
+        """Returns whether a server that still waits for its client serves another one."""
         if not is_listening():
             return False
         client = self.start("client")
         return wait_for(lambda: not client.processes() and not self.sides["server"].processes(), LIMIT)
 
     def disturb(self, chance, delay):
-        """One instant. Returns what was done, in words."""
+        """Disturbs one run of the program after `delay` seconds. Returns the kind of disturbance."""
         side = chance.choice(sorted(self.sides_wanted()))
         kind = chance.choices(["kill", "short stop", "long stop"], [5, 3, 2])[0]
         if self.program.is_deaf and (side == "server" or kind == "long stop"):
@@ -242,10 +242,10 @@ class Run:
             raise Fault(f"{what}: left running: {[command_of(p) for p in living()]}")
         if not wait_for(lambda: not sockets(), STARTS_WITHIN):
             raise Fault(f"{what}: left open: {sockets()}")
-        # What a killed process leaves, the next one of the user removes.
+        # The next process of the user removes what a killed one has left.
         look = ["ls", "/sys/class/infiniband"]
         subprocess.run([*self.run, *look], capture_output=True, check=False, timeout=LIMIT)
-        # Open MPI's own memory (vader) is not ours: mpirun removes it, unless that is killed.
+        # Open MPI's own memory (vader) does not count: mpirun removes it, unless mpirun is killed.
         left = [name for name in os.listdir("/dev/shm") if not name.startswith("vader_")]
         left += glob.glob(os.path.join(os.environ["XDG_RUNTIME_DIR"], "fairlead*", "*"))
         if left:
@@ -283,7 +283,7 @@ def command_of(process):
 
 
 def disturb_often(run, asked):
-    """Each instant has a seed of its own, so that it can be tried again alone. Returns whether all went well."""
+    """Each instant has its own seed, so it can be repeated alone. Returns whether all passed."""
     went_well, done = True, {}
     begun = time.monotonic()
     try:
@@ -308,7 +308,7 @@ def disturb_often(run, asked):
 
 
 def enter_namespaces():
-    """Starts this script anew as the first process of its own namespaces."""
+    """Restarts this script as the first process of its own namespaces."""
     if os.environ.get("KILL_PROGRAMS") == "inside":
         return
     user = [] if os.getuid() == 0 else ["--user", "--map-root-user"]

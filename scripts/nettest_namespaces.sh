@@ -1,6 +1,6 @@
 #!/bin/bash
-# `fairlead nettest` between four hosts: two clients and two servers, each in a network namespace of its own on one
-# bridge; ping of 4 KiB, then bulk of 1 MiB, verified. The namespaces go with this script.
+# Runs `fairlead nettest` between four hosts: two clients and two servers, each in its own network namespace on one bridge.
+# First ping of 4 KiB, then bulk of 1 MiB, verified. The namespaces end with this script.
 #   scripts/nettest_namespaces.sh [SECONDS [COMMAND]]
 set -euo pipefail
 seconds=${1:-10}

@@ -1,5 +1,5 @@
-# The Debian packages of this tree in build/package, checked by lintian. With --test they are then installed, used and
-# removed in a bare Debian 12 (tests/packages_in_clean_debian.sh; as root, with debootstrap).
+# Builds the Debian packages of this tree in build/package, and checks them with lintian. With --test it then installs,
+# uses and removes them in a minimal Debian 12 (tests/packages_in_clean_debian.sh; as root, with debootstrap).
 run_package() {
   local is_tested=false
   if [ "${1:-}" = --test ]; then

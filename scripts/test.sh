@@ -1,9 +1,9 @@
-# One build for users and two with sanitizers, then all their tests in one run of ctest, those of whole programs and the
-# slowest build's first. Many tests wait most of their time, so four run beside each other on two processors. The
-# sanitizers get the tests of the modules, the fuzz inputs and the examples; with --full also those of whole programs,
-# and all tests their largest models, all seeds, inputs and failing calls, of which an ordinary run takes a share (more
-# than twice as long).
-# FAIRLEAD_TEST_NO_SKIPS=1: a test that skips itself fails, but for those of tests/allowed_skips.txt.
+# Makes one release build and two with sanitizers, then runs all their tests with one ctest: those of whole programs and of
+# the slowest build first. Many tests mostly wait, so twice as many run at a time as there are processors. The sanitizer
+# builds run the tests of modules, the fuzz inputs and the examples. With --full they also run those of whole programs, and
+# all tests use their largest models and all seeds, inputs and failing calls, of which an ordinary run takes a part. That
+# takes more than twice as long.
+# FAIRLEAD_TEST_NO_SKIPS=1: a skipped test fails the run, except those in tests/allowed_skips.txt.
 run_test() {
   local full=OFF inputs=8000
   if [ "${1:-}" = --full ]; then
@@ -31,14 +31,14 @@ run_test() {
   return $status
 }
 
-# Simulated worlds that no commit before this one had.
+# Prints the seed of the simulator, different for each commit.
 seed_of_commit() {
   local commit
   commit=$(git rev-parse HEAD 2>/dev/null) || commit=$(date +%s%3N)
   echo $((0x${commit:0:12}))
 }
 
-# Also those inside a program that ctest takes for one test. Fails if one was skipped where none may be.
+# Lists skipped tests, including those in a program that is one test for ctest. Fails if a skip is not allowed.
 tell_skips() {
   [ -f "$FAIRLEAD_TEST_SKIP_LOG" ] || return 0
   local allowed others

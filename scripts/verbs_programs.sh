@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Debian's verbs programs under `fairlead run`, unmodified: server and client of each, one line each with what the client
-# measured. As root they run as nobody. The exit code says whether all went well: nothing failed, and something passed;
-# with FAIRLEAD_TEST_NO_SKIPS=1, no program was missing.
+# Runs Debian's verbs programs unmodified under `fairlead run`: a server and a client of each. Prints a line for each with
+# the client's result. If the caller is root, they run as nobody. The exit code is 0 if none failed and at least one passed;
+# with FAIRLEAD_TEST_NO_SKIPS=1 none may be missing either.
 set -uo pipefail
 
 usage() {
@@ -41,11 +41,11 @@ rspreload=/usr/lib/$(uname -m)-linux-gnu/rsocket/librspreload.so
 limit=$([ $short = yes ] && echo 60 || echo 240)  # seconds
 folder=$(mktemp -d) server=
 chmod 755 "$folder"
-# Programs of XRC leave the files that name their domains.
+# XRC programs leave the files that identify their domains.
 trap '[ -z "$server" ] || kill "$server" 2>/dev/null; rm -rf "$folder" /tmp/xrc_domain{,_client,_server}' EXIT
 port=$((10000 + $$ % 8000)) passed=0 failed=0 skipped=0
 
-# Nobody listens there: the control connections of the programs.
+# Sets `port` to one without a listener, for the programs' control connections.
 next_port() {
   for _ in {1..2000}; do
     port=$((port < 18999 ? port + 1 : 10000))
@@ -54,7 +54,7 @@ next_port() {
 }
 is_listening() { [ -n "$(ss --listening --tcp --udp --numeric --no-header "sport = :$port")" ]; }
 
-# What the client says of itself, in a few words.
+# Prints the client's result in short form.
 figure() {
   case $1 in
     qperf) awk -F ' += +' '/ = / { gsub(/^ +/, "", $1); if (!n++) printf "%s %s", $1, $2 }' "$2" ;;
@@ -67,7 +67,7 @@ figure() {
   esac
 }
 
-# Whether the words of the command line choose it. Sets `line`.
+# Returns whether the words of the command line select this program. Sets `line`.
 is_chosen() {
   local options=$1 word
   shift
@@ -81,7 +81,7 @@ is_chosen() {
   return 1
 }
 
-# PROGRAM CODE [CODE OF THE SERVER]
+# tell_end PROGRAM CODE [CODE OF THE SERVER]: prints the result.
 tell_end() {
   if [ "$2" = 0 ] && [ "${3:-0}" = 0 ]; then
     passed=$((passed + 1))
@@ -91,7 +91,7 @@ tell_end() {
   failed=$((failed + 1))
   echo "FAIL $line client: $2, server: ${3:-none}"
   tail -n 40 "$folder/client" | sed 's/^/     client: /'
-  # What it said of an error comes before all else.
+  # The client's error comes first.
   [ -z "${3:-}" ] || tail -n 40 "$folder/server" | sed 's/^/     server: /'
 }
 
@@ -131,8 +131,8 @@ pair() {
   tell_end "$1" $code $server_code
 }
 
-# managed "OPTIONS" "SERVER" "CLIENT": programs of librdmacm. PORT in their words is the port; a server that has a port of its
-# own says so before its words, port=N. Some serve on, and are ended after their client.
+# managed "OPTIONS" "SERVER" "CLIENT": programs of librdmacm. PORT in their words is the port; port=N before the words of a
+# server sets a fixed one. Servers that go on after their client are ended.
 managed() {
   local options=$1 ours=$2 theirs=$3 code server_code
   # shellcheck disable=SC2086
@@ -165,18 +165,18 @@ managed() {
   tell_end "${theirs%% *}" $code $server_code
 }
 
-# ucx TRANSPORT "OPTIONS OF fairlead run" ARGUMENT OF ucx_perftest...: UCX over that transport alone, with nothing else set.
+# ucx TRANSPORT "OPTIONS OF fairlead run" ARGUMENT OF ucx_perftest...: UCX over this transport only, without other settings.
 ucx() {
   local -x UCX_TLS=$1,self
   pair "$2" ucx_perftest "${@:3}"
 }
 
-# mpi TRANSPORT "OPTIONS OF fairlead run" RANKS: what MPI promises, over UCX and that transport alone.
+# mpi TRANSPORT "OPTIONS OF fairlead run" RANKS: a test of MPI's guarantees, over UCX and this transport only.
 mpi() {
   local -x UCX_TLS=$1,self OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
   local job=(mpirun --oversubscribe -np "$3" --mca pml ucx --mca osc ucx)
   is_chosen "$2" "${job[@]}" || return 0
-  cp "$here/tests/mpi_program.py" "$folder"  # others may not read the checkout, nor be in its folders
+  cp "$here/tests/mpi_program.py" "$folder"  # other users may not read the source tree
   # shellcheck disable=SC2086
   (cd "$folder" && timeout "$limit" "${ordinary_user[@]}" "${job[@]}" "$fairlead" run $2 -- python3 mpi_program.py) >"$folder/client" 2>&1
   tell_end mpirun $?
@@ -214,7 +214,7 @@ selection() {
   pair "--path udp" ib_send_lat -c UD -n 200 -s 1024
   pair "--path udp" ib_write_bw -c UC -n 200
   pair "--path shm" ib_send_bw -n 200 -r 256 --use-srq -q 4
-  pair "--personality ib" qperf -t 1 rc_lat ud_lat  # it sends no GID, so it needs LIDs
+  pair "--personality ib" qperf -t 1 rc_lat ud_lat  # qperf sends no GID, so it needs LIDs
   pair "$faults" ib_write_bw -n 500 -s 65536
   pair "$faults" ib_send_lat -n 500
   managed "--path shm" "rping -s -C 20 -p PORT" "rping -c -a 127.0.0.1 -C 20 -p PORT"
@@ -238,7 +238,7 @@ pingpongs() {
         pair "$path" ibv_${kind}_pingpong -g 0 $option
       done
     done
-    # Not -t with -e: there the program takes an event whose completion it has polled already for an error.
+    # Not -t with -e: the program reports an error for an event whose completion it has polled already.
     for option in "-t" "-j" "-N" "-N -t" "-N -e -s 65536 -c"; do
       pair "$path" ibv_rc_pingpong -g 0 -n 200 $option
     done
@@ -283,7 +283,7 @@ perftests() {
     pair "$path" ib_send_lat -I 64 -s 32 -n 500
     pair "$path" ib_write_lat -I 64 -s 32 -n 500
     pair "$path" ib_write_bw -I 64 -s 32 -n 500
-    # Long enough for every ring and sequence to go round.
+    # Long enough for every ring and sequence to wrap.
     for test in ib_send_lat "ib_write_bw -s 8" "ib_read_bw -s 8" ib_atomic_bw; do
       pair "$path" $test -n 100000
     done
@@ -298,7 +298,7 @@ others() {
   done
 }
 
-# Programs that find each other by librdmacm, over a connection manager of ours.
+# Programs that connect by librdmacm, over Fairlead's connection manager.
 over_manager() {
   local path test job="fio --name=job --ioengine=rdma --port=PORT --bs=64k --size=16m"
   mkdir -m 777 "$folder/anybody"
@@ -310,7 +310,7 @@ over_manager() {
     managed "$path" "rcopy -p PORT" "rcopy /bin/bash 127.0.0.1:$folder/anybody/copy -p PORT"
     # Datagram rsockets have no GRH in their addresses.
     managed "$path --personality ib" "udpong -b 127.0.0.1 -p PORT" "udpong -s 127.0.0.1 -p PORT -S 100 -C 200"
-    # A receiver of sends has to have more requests than the sender, which knows of no flow control.
+    # A receiver of sends must post more requests than the sender, which has no flow control.
     for test in "write 8" "read 8" "send 1"; do
       managed "$path" "$job --rw=read --iodepth=32 --verify=crc32c" \
         "$job --hostname=127.0.0.1 --rw=write --verify=crc32c --do_verify=0 --verb=${test% *} --iodepth=${test#* }"
@@ -320,7 +320,7 @@ over_manager() {
     managed "$path" "rdma_server -p PORT" "rdma_client -s 127.0.0.1 -p PORT"
     managed "$path" "ucmatose -c 50 -C 20 -p PORT" "ucmatose -c 50 -C 20 -p PORT -s 127.0.0.1"
     managed "$path" "port=7174 udaddy -c 10" "udaddy -c 10 -s 127.0.0.1"
-    # The group's port is that of groups, behind those of engines.
+    # Groups use one port, behind the range of the engines.
     managed "$path" "port=21504 mckey -m 239.84.0.1 -b 127.0.0.1 -C 20" "mckey -m 239.84.0.1 -b 127.0.0.1 -C 20 -s"
     managed "$path" "cmtime -p PORT" "cmtime -p PORT -c 100 -s 127.0.0.1"
     for test in ib_send_lat ib_write_lat ib_read_lat ib_atomic_lat ib_send_bw ib_write_bw ib_read_bw ib_atomic_bw; do
@@ -336,7 +336,7 @@ over_manager() {
   done
 }
 
-# A program of TCP, over rsockets. librspreload has no accept4(), so Python's and netcat's servers cannot be used.
+# A TCP program over rsockets. librspreload has no accept4(), so the servers of Python and netcat do not work.
 over_rsockets() {
   local path prefix=(env "LD_PRELOAD=$rspreload")
   for path in "--path shm" "--path udp" "$faults"; do
@@ -344,7 +344,7 @@ over_rsockets() {
   done
 }
 
-# Few descriptors, and no memory that may be locked.
+# Few descriptors, and no locked memory.
 within_limits() {
   local path prefix=(prlimit --nofile=64:64 --memlock=0:0)
   for path in "--path shm" "--path udp"; do
@@ -356,7 +356,7 @@ within_limits() {
   done
 }
 
-# Each kind of operation that UCX has over each path.
+# Each kind of UCX operation over each path.
 over_ucx() {
   local path transport test ranks
   for path in "--path shm" "--path udp"; do

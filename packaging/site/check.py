@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""check.py FOLDER: the built site loads nothing from another host, and its links lead to pages and anchors that exist."""
+"""check.py FOLDER: checks that the built site loads nothing from other hosts, and that its links and anchors exist."""
 
 import html.parser
 import pathlib

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""pages.py FOLDER [COMMAND...]: makes the pages of the site in FOLDER, for mkdocs.yml: those of docs/ as they are, and made
-ones: each public header, each file of the tree that a page links to, and the commands' --help. Links to them are changed.
+"""pages.py FOLDER [COMMAND...]: makes the pages of the site in FOLDER, for mkdocs.yml. Copies those of docs/, and generates
+one for each public header, for each file of the tree that a page links to, and for the --help of each command. Adapts links.
 """
 
 import pathlib
@@ -21,7 +21,7 @@ def put(path, text):
 
 
 def source_page(folder, name):
-    """The page of a file of the tree."""
+    """Makes the page of a file of the tree."""
     path = TREE / name
     text = path.read_text(encoding="utf-8")
     fence = "~~~~~~"
@@ -30,7 +30,7 @@ def source_page(folder, name):
 
 
 def header_pages(folder):
-    """One page for each public header, and the list of all: the comment that a header begins with."""
+    """Makes a page for each public header from its first comment, and the list of all."""
     rows = []
     for path in sorted((TREE / "include").rglob("*.hpp")):
         name = str(path.relative_to(TREE))
@@ -69,7 +69,7 @@ def title(path):
 
 
 def page(folder, path):
-    """A page of the tree, whose links lead to pages of the site."""
+    """Copies a page of the tree; its links then lead to pages of the site."""
 
     def changed(link):
         found = (path.parent / link[2]).resolve()
