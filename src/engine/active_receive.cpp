@@ -34,7 +34,7 @@ void place_whole(const ActivePort& port, Arrival& arrival, std::span<const std::
 
 }  // namespace
 
-/// Decides whether a message is accepted. Returns `bad_state` for one that answers nothing of ours; it gets no answer.
+/// Decides whether a message is accepted. Returns `bad_state` for an answer to no message of ours; it gets no answer.
 [[gnu::always_inline]] inline Status ActiveMessages::judge(ActivePort& port, const wire::Envelope& envelope,
                                                            const base::SocketAddress& from,
                                                            const link::PeerHandle* peer, std::uint64_t size,

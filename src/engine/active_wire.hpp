@@ -46,7 +46,8 @@ inline std::uint8_t status_byte(const ActiveMessage& message) {
 inline std::uint64_t access_of(const ActiveMessage& message) {
   return is_back(message.kind) ? message.reply_access : message.access;
 }
-/// Returns the secret that answers must show. Nobody answers a notice, and its receiver need not have been admitted.
+/// Returns the secret that answers must carry. A notice shows none: it gets no answer, and its receiver may not have
+/// been admitted.
 inline std::uint64_t shown_secret(ActiveKind kind, std::uint64_t secret) {
   return is_notice(kind) ? 0 : secret;
 }

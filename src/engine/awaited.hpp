@@ -15,7 +15,7 @@ class Awaited {
       : context_(context), waiting_(static_cast<std::uint32_t>(context.options.get(Option::peers_max))) {}
 
   void add(std::uint32_t slot, base::Instant now);
-  /// Returns whether both ends have come; the operation is then removed.
+  /// Returns whether both the outcome and the answer have arrived; the operation is then removed.
   bool is_over(std::uint32_t slot);
   /// Returns the next operation that waited for the lost peer, with its status set; kNone if none is left. The caller
   /// ends the operation.

@@ -1,7 +1,7 @@
 #pragma once
 // The state of an engine for the next program in this process (Handover::save): its identity, peers, ports and
 // operations, and partly arrived messages. All names that peers know stay the same. The memory of operations is not
-// part of it; whoever restores the engine names it again (Handover::give_memory).
+// part of it; the caller that restores the engine supplies it again (Handover::give_memory).
 
 #include <array>
 #include <cstdint>

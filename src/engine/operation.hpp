@@ -31,7 +31,7 @@ struct Operation {
   bool is_spare = false;      // receive: posted by the port itself
   bool is_published = false;  // exposure: local peers may access it directly
   bool is_withdrawn = false;  // cancelled while a local peer may have been using it
-  bool is_used_up = false;    // used by one local peer while another still looks at it
+  bool is_used_up = false;    // used by one local peer while another may still access it
   std::uint32_t port = 0;     // slot
   std::uint64_t cookie = 0;
   std::uint64_t length = 0;       // usable bytes of memory

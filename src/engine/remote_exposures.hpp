@@ -1,6 +1,7 @@
 #pragma once
 // Direct puts and gets on exposures of local peers: one copy, and the peer need not run (onesided/remote_memory.hpp).
-// Only transfers that surely succeed go this way. For all others the owner is asked, whose answer says what is wrong.
+// Only transfers that will succeed are carried out directly. All others are requested from the owner, whose answer has
+// the cause of a failure.
 
 #include <cstdint>
 #include <optional>

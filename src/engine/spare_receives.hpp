@@ -64,8 +64,8 @@ class SpareReceives {
     count_.fetch_sub(1, std::memory_order_relaxed);
     return &taken;
   }
-  /// Records that a port got fewer than it wants and must look again when some have come back. take_wanted(), called
-  /// after put(), reads and clears this.
+  /// Records that a port got fewer spares than it wants and must try again when some are returned. take_wanted(),
+  /// called after put(), reads and clears this.
   void want() { is_wanted_.store(true); }
   bool take_wanted() { return is_wanted_.load(std::memory_order_relaxed) && is_wanted_.exchange(false); }
 

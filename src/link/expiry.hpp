@@ -3,9 +3,9 @@
 // later leaves the entry in place: the timer fires early, finds nothing due and is set again. So the fast path does not
 // touch the set, and an idle peer has no entry.
 //
-// Stalled peers. A peer may be heard and yet finish nothing: it has begun a message and does not go on, or it
-// acknowledges everything but the oldest segment. Its resources would be held for ever, so its session ends with
-// `silent`. To drop only its unfinished message would not do: the message would be acknowledged, and yet lost.
+// Stalled peers. A peer may be heard and yet finish nothing: it does not continue a message that it has begun, or it
+// acknowledges everything but the oldest segment. It would hold resources for ever, so its session ends with `silent`.
+// Dropping only the unfinished message would not suffice: it would be acknowledged, and yet lost.
 //
 // While something is open, the peer is checked every quarter of give_up_after. Checks are counted, not time, so that a
 // host that was suspended does not give its peers up when it wakes.

@@ -1,4 +1,4 @@
-// Incast: many senders take turns, nobody is limited without need, and lost grants do no harm.
+// Incast: many senders take turns, no sender is limited without need, and lost grants do no harm.
 
 #include "link/world_for_tests.hpp"
 

@@ -9,9 +9,9 @@
 namespace fairlead::link {
 namespace {
 
-constexpr std::uint32_t kTimesSaid = 16;          // repeats without an answer; after them the next segment begins anew
-constexpr base::Duration kKeepPreviousFor = 10s;  // while in use; those of a quiet peer go after idle_release
-constexpr base::Duration kPatience = 30s;         // keys that are overdue for so long are not used any more,
+constexpr std::uint32_t kTimesSaid = 16;  // repeats without an answer; then the next segment starts a new change
+constexpr base::Duration kKeepPreviousFor = 10s;    // while in use; those of a quiet peer go after idle_release
+constexpr base::Duration kPatience = 30s;           // keys that are overdue for so long are not used any more,
 constexpr std::uint64_t kSegmentsOfPatience = 256;  // provided that so many segments showed that the peer is alive
 
 // Absolute limits of AES-128-GCM under one key. Nothing is sealed beyond them, whatever SealSettings says.

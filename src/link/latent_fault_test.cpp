@@ -10,7 +10,7 @@
 namespace fairlead::link::testing {
 namespace {
 
-/// Closes the session of end 0 with 1, in whatever state `world` is. Afterwards end 0 must hold nothing, and work on.
+/// Closes the session of end 0 with 1, in any state of `world`. Afterwards end 0 must hold nothing, and still work.
 void close_in_any_state(World& world) {
   Link& link = *world.ends[0].link;
   link.disconnect(world.peer(0, 1), world.now);
@@ -75,7 +75,7 @@ TEST(LatentFault, TheTableOfSendersKeepsADeadPeer) {
   EXPECT_EQ(world.ends[0].link->facts(before).epoch, 0U);
 }
 
-// 4: nobody checks whether a peer is leaving, so its segments are delivered after its end.
+// 4: the link does not check whether a peer is leaving, so its segments are delivered after its end.
 TEST(LatentFault, WhatComesAfterTheEndIsDelivered) {
   World world(4);
   open_session(world);

@@ -113,10 +113,10 @@ enum class Diagnosis : std::uint8_t {
   not_let_out,       // a firewall of this host drops datagrams to it
   nothing_heard,     // neither short nor long datagrams: not running, wrong address, no route
   one_direction,     // the peer is heard, but does not hear this side
-  stuck,             // the peer is heard, but does not go on with a message that it has begun
+  stuck,             // the peer is heard, but does not continue a message that it has begun
   too_long,          // short datagrams arrive, those of the minimum MTU of a path do not
-  refused_there,     // the peer refuses our greeting, or somebody says so (Notice::refused)
-  refused_here,      // this side cannot greet the peer (Notice::refused)
+  refused_there,     // the peer, or a process that claims to be it, refuses our hello (Notice::refused)
+  refused_here,      // this side cannot send the peer a hello (Notice::refused)
   keys_not_changed,  // its sealed session needs new keys, and the peer did not take part
 };
 
@@ -209,7 +209,7 @@ class Link {
   /// Passes on an unproven hint (ICMP) that the path carries no more than this. The link tests it with probes.
   void hint_datagram_size(PeerHandle peer, std::uint32_t bytes, base::Instant now);
   PeerFacts facts(PeerHandle peer) const;
-  /// Returns a key for the open session, equal at both ends and known to nobody else. None if no session is open.
+  /// Returns a key of the open session, which only its two ends know. None if no session is open.
   std::optional<base::SipKey> pair_key(PeerHandle peer) const;
   /// Returns whether to call next_train() at once after a submission: little is in flight to this peer, or the waiting
   /// messages have just filled segments worth a call. Otherwise they leave with those of the next pass.
@@ -271,7 +271,7 @@ class Link {
   /// The latest time of the next call of expire(); kNever if nothing is pending.
   base::Instant next_deadline() const;
 
-  /// Sets new keys for later handshakes. Sessions go on, and use them at their next change of keys. Only allowed if
+  /// Sets new keys for later handshakes. Sessions continue, and use them at their next change of keys. Only allowed if
   /// there was a keyring from the beginning.
   void set_keyring(std::shared_ptr<const seal::Keyring> ring);
   /// The hello that this link refused last, and the number of refused ones.
@@ -295,7 +295,7 @@ class Link {
   /// Disconnects all peers, before the link itself ends.
   void disconnect_all(base::Instant now);
 
-  /// Saves the state for the next program in this process, which goes on where this one has stopped. Errors: again
+  /// Saves the state for the next program in this process, which continues where this one has stopped. Errors: again
   /// (something is in flight), not_supported (a session cannot be kept). The message names the peer.
   Result<LinkState> save() const;
   /// Restores the state into a link with the same options, epoch and seed and without peers. Each session reports

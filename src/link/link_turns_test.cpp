@@ -1,4 +1,4 @@
-// How peers share the line: by bytes, and nobody waits for more than a round.
+// How peers share the link's bandwidth: by bytes, and no peer waits for more than a round.
 
 #include "link/world_for_tests.hpp"
 

@@ -1,4 +1,4 @@
-// Messages that keep their order leave in that order whatever their sizes, as far as nothing is lost.
+// Ordered messages of any size leave in their order, and arrive in it unless datagrams are lost.
 
 #include <algorithm>
 #include <random>

@@ -1,7 +1,6 @@
 #pragma once
 // Memory for segments that arrive in parts, of all peers together. Only received parts take memory. Beyond the bound
-// the segment that was begun first is dropped, whoever sends it: the parts of an honest sender arrive within a round
-// trip.
+// the segment that was begun first is dropped, of any sender: the parts of an honest sender arrive within a round trip.
 
 #include <array>
 #include <cstddef>

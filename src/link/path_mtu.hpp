@@ -44,7 +44,7 @@ class PathMtu {
 
   /// When on_timer() is due, with or without traffic.
   base::Instant due() const { return is_testing() ? round_at_ : base::kNever; }
-  /// Returns whether a new search is due. It only runs while there is traffic; nobody is woken for it.
+  /// Returns whether a new search is due. It only runs while there is traffic; no thread wakes for it.
   bool is_search_due(base::Instant now) const { return now >= search_at_; }
   /// `patience`: how long an answer may take.
   void on_timer(base::Duration patience, base::Instant now);

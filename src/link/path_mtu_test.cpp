@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Answers probes like a path that carries so many bytes; -1: nobody is there.
+/// Answers probes like a path that carries this many bytes; -1: there is no peer.
 struct Path {
   PathMtu mtu = {};
   std::int64_t carries = 0;

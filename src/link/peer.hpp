@@ -161,7 +161,7 @@ struct Peer {
   base::Instant stall_look_at = base::kNever;
   wire::Sequence oldest_seen;      // oldest sequence in flight at the last check
   std::uint8_t stalled_looks = 0;  // checks at which it was the same
-  bool is_message_stuck = false;   // one of the peer's messages does not go on
+  bool is_message_stuck = false;   // the peer does not continue one of its messages
 
   // Hooks of the link's lists; each unlinks itself when the peer is destroyed.
   ListHook ready_hook, ack_hook, control_hook, bulk_hook, grant_hook, place_hook, half_open_hook;

@@ -17,7 +17,7 @@ class PeerTable {
   static constexpr std::uint32_t kPlacesMost = 1U << 20;
   static_assert(kPlacesMost <= wire::kSlotsMost);
 
-  /// `seed`: a secret, so that nobody can choose addresses that collide.
+  /// `seed`: a secret, so that no sender can choose addresses that collide.
   PeerTable(std::uint32_t peers_max, std::uint64_t seed)
       : peers_max_(peers_max), by_address_(0, base::SocketAddressHash{seed}) {}
 

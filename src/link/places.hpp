@@ -1,8 +1,8 @@
 #pragma once
-// Places in the table of peers, and who gives way when it is full. A session that was long unused is worth no more than
-// the cost of opening the next one. So it may be forgotten; its peer is told, and nothing is lost.
+// Places in the table of peers, and which peers give way when it is full. Opening a session again costs no more than
+// keeping a long unused one is worth. So it may be forgotten; the link tells its peer, and nothing is lost.
 //
-//   long unused    (forget_after): forgotten when others come, a few at a time; nobody is woken for it
+//   long unused    (forget_after): forgotten when others come, a few at a time; no thread wakes for it
 //   table full     The host with most peers gives way: first its peers that were unused for give_up_after.
 //                  If none is unused, a host gives way that holds more than an eighth of the table, and more than
 //                  twice as many places as the newcomer's host. Only messages of ours keep its peers.
@@ -31,9 +31,9 @@ class Places {
   /// Adds a peer in a slot of the caller's choice. Returns null also if the slot or the address is taken.
   Peer* add_at(std::uint32_t slot, std::uint32_t generation, const base::SocketAddress& address, base::Instant now);
   /// Keeps a peer that was about to be forgotten. Without memory for that it stays until its session ends, and gives
-  /// way to nobody.
+  /// way to no other peer.
   void keep(Peer& peer) noexcept;
-  /// Lets a few peers go that nobody has used for forget_after.
+  /// Forgets a few peers that were unused for forget_after.
   void sweep(base::Instant now);
   /// Returns whether the table is nearly full.
   bool is_scarce() const;

@@ -140,7 +140,7 @@ TEST(LinkPlaces, WhatIsLongUnusedIsForgottenWhenOthersCome) {
     while (crowd.host.next_train(crowd.now, 65'000, 1, unheard)) {
     }
   }
-  EXPECT_EQ(crowd.host.next_deadline(), base::kNever);  // nobody is woken for it
+  EXPECT_EQ(crowd.host.next_deadline(), base::kNever);  // no thread wakes for it
   EXPECT_EQ(crowd.host.peer_count(), 1000U);
   for (std::uint16_t port = 1; port <= 600; ++port) ASSERT_TRUE(crowd.send(crowd.guest(Crowd::at("10.1.1.2", port))));
   EXPECT_EQ(crowd.host.peer_count(), 600U);

@@ -1,9 +1,9 @@
 #pragma once
 // The chunked messages that one peer has open towards this side. The sender names the slot. It may reuse a slot only
 // when every chunk of the previous message is acknowledged, so all were received. Bytes are counted, not stored: the
-// engine copies them. A sequence is accepted once and a chunk is never cut anew, so chunks do not overlap and the count
-// is exact. A message that its sender took back is remembered until the session ends, or until its slot has the next
-// such message.
+// engine copies them. A sequence is accepted once and a chunk is never cut again, so chunks do not overlap and the
+// count is exact. A message that its sender took back is remembered until the session ends, or until its slot has the
+// next such message.
 
 #include <cstdint>
 #include <memory>
@@ -47,7 +47,7 @@ class Reassembly {
   std::uint32_t open_count() const { return open_count_; }
   bool has_slots() const { return slots_ != nullptr && !has_voids_; }
   std::uint32_t slot_count() const { return slot_count_; }
-  /// All slots, for the next program in this process; empty if no chunk has come.
+  /// All slots, for the next program in this process; empty if no chunk has arrived.
   std::span<const Slot> slots() const { return {slots_.get(), slots_ ? slot_count_ : 0}; }
   /// Restores the slots; none may be open yet. Returns false if they are inconsistent.
   bool restore(std::span<const Slot> slots);

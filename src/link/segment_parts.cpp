@@ -10,7 +10,7 @@ PartialSegment& SegmentParts::place_of(wire::Sequence sequence, const wire::Part
       segments_, [&](const PartialSegment& segment) { return segment.count != 0 && segment.sequence == sequence; });
   PartialSegment& place =
       known != segments_.end() ? *known : *std::ranges::min_element(segments_, {}, &PartialSegment::age);
-  // The sender may have cut the segment anew, if the path's MTU has become smaller still.
+  // The sender may have cut the segment again, if the path's MTU has become still smaller.
   const bool is_same =
       known != segments_.end() && place.part_bytes == part.part_bytes() && place.payload_bytes == part.payload_bytes;
   if (!is_same) room_.begin(place, sequence, part);

@@ -91,9 +91,9 @@ Segment* SegmentSource::cut_next(Peer& peer, const Train& train, bool is_last, s
   return cut(peer, *message, portion);
 }
 
-/// Chooses the message that is next. First choice: a message whose next segment is as long as the train's others, so
-/// that the train goes on. If there is none, or the train ends anyway: a message whose next segment is shorter. Null if
-/// there is none.
+/// Returns the next message. First choice: a message whose next segment is as long as the train's others, so that the
+/// train continues. If there is none, or the train ends anyway: a message whose next segment is shorter. Otherwise
+/// null.
 Message* SegmentSource::choose(Peer& peer, const Train& train, bool is_last, Portion& portion) {
   const std::uint32_t wanted =
       train.datagrams == 0 ? kChunkHead + chunk_bytes_max(peer.datagram_size) : train.datagram_size;

@@ -59,7 +59,7 @@ TEST(LinkCancel, WhatHasComeInPartIsGivenBack) {
   world.expect_consistent();
 }
 
-// A late chunk, overtaken by the void segment of its message, must not begin that message anew.
+// A late chunk, overtaken by the void segment of its message, must not begin that message again.
 TEST(LinkCancel, LateChunksFindNobody) {
   World world(3);
   open_session(world);

@@ -12,7 +12,7 @@ namespace {
 
 // Spreads the first long probes: many peers that greet one host at the same moment do not all send theirs then.
 constexpr base::Duration kProbesSpread = 8ms;
-constexpr std::uint32_t kCloseCopies = 2;  // of a close to a forgotten peer, since nobody will repeat it
+constexpr std::uint32_t kCloseCopies = 2;  // of a close to a forgotten peer, because it is not repeated
 
 }  // namespace
 

@@ -57,7 +57,7 @@ class Sessions {
   /// Repeats the hello, or gives up. Returns false if the peer was lost.
   bool greet_again(Peer& peer, base::Instant now);
 
-  /// Handles a reset: somebody says that the peer does not know this session.
+  /// Handles a reset, which claims that the peer does not know this session. Its sender is not authenticated.
   void on_reset(const base::SocketAddress& from, const wire::Frame& frame, base::Instant now);
   void end_doubt(Peer& peer);
   /// Handles a close: the peer ends the session.

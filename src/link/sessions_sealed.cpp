@@ -12,8 +12,8 @@
 
 namespace fairlead::link {
 
-/// Notes why our hello was refused, according to somebody who has seen it. The hello is still repeated until the
-/// time-out; only then is this reason reported to the engine.
+/// Notes why our hello was refused, according to a sender that has seen it. The hello is still repeated until the
+/// timeout; only then is this reason reported to the engine.
 void Sessions::on_hello_refused(const base::SocketAddress& from, const wire::Frame& frame) {
   Peer* peer = find_opening(from, frame.header);
   const std::uint64_t reason = wire::read_refused(frame.payload);
@@ -135,9 +135,9 @@ void Sessions::refuse_hello(const base::SocketAddress& from, const wire::Frame& 
                     now);
 }
 
-/// Handles a reset of a sealed session, which anybody can send. The peer may have restarted. This side greets the peer
-/// anew, and names the session. A peer that has the session sends a segment of it, otherwise it answers the hello.
-/// Until then the session goes on.
+/// Handles a reset of a sealed session, which any process can send. The peer may have restarted. This side sends a new
+/// hello, which names the session. A peer that has the session sends a segment of it, otherwise it answers the hello.
+/// Until then the session continues.
 void Sessions::doubt(Peer& peer, base::Instant now) {
   if (peer.sealed_hello) return;
   ++context_.counters.resets_doubted;

@@ -467,7 +467,7 @@ TEST(LinkSealPolicy, ASealedSessionIsNotReplacedByAnUnsealedOne) {
   open_session(world);
   ASSERT_TRUE(facts_of(world, 1).is_sealed);
   world.sealing = {};
-  world.restart(0);  // it has no key any more: somebody who cannot seal, at its address
+  world.restart(0);  // a process without a key at the same address
   const std::uint64_t cookie = world.send(0, 1, 100);
   world.run_until_ended();
   EXPECT_EQ(world.ends[0].sent[cookie].status, Status::refused);

@@ -107,7 +107,7 @@ TEST(LinkSession, NobodyThereIsUnreachable) {
   EXPECT_LE(notice.silent_for, 2300ms);
   EXPECT_GE(notice.resends, 5U);
   world.expect_consistent();
-  // The next submit begins anew.
+  // The next submit opens a new session.
   world.weather.drops = nullptr;
   world.send(0, 1, 8);
   world.run_until_ended();
@@ -507,7 +507,7 @@ TEST(LinkSession, DisconnectTellsThePeerAndEndsWhatIsPending) {
   EXPECT_EQ(world.ends[1].link->counters().closes_received, 1U);
   EXPECT_EQ(world.ends[0].link->peer_count(), 0U);
   world.expect_consistent();
-  // Both may begin anew.
+  // Both may open a new session.
   const std::uint64_t next = world.send(1, 0, 8);
   world.run_until_ended();
   EXPECT_EQ(world.ends[1].sent[next].status, Status::ok);

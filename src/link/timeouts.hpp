@@ -15,8 +15,8 @@ namespace fairlead::link {
 
 class Timeouts {
  public:
-  /// Attempts before a peer is given up, whatever the time: a host that was suspended must not give its peers up when
-  /// it wakes.
+  /// Least number of attempts before a peer is given up, however much time has passed: a host that was suspended must
+  /// not give its peers up when it wakes.
   static constexpr std::uint32_t kAttemptsLeast = 3;
 
   explicit Timeouts(const LinkOptions& options) : options_(options) {}

@@ -1,5 +1,5 @@
 #pragma once
-// A generator whose numbers nobody can predict from earlier ones: SipHash-2-4 of a counter, keyed by the engine's
+// A generator whose numbers cannot be predicted from earlier ones: SipHash-2-4 of a counter, keyed by the engine's
 // secret seed. It supplies tokens and initial sequences; with a fixed seed a whole run can be replayed.
 
 #include <cstdint>

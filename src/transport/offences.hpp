@@ -1,7 +1,7 @@
 #pragma once
 // Offences of peers against the protocol: wrong secrets, counted by kind and charged to each peer's budget, and peers
 // to be expelled. The code that notices an offence is in the middle of work with that peer, so the engine expels it at
-// the next opportunity. A peer may come back; within one session its budget does not start anew.
+// the next opportunity. A peer may come back; its budget continues as long as its handle is the same.
 
 #include <array>
 #include <cstdint>
