@@ -234,7 +234,7 @@ bool Transports::emit(std::size_t trains_max, base::Instant now) {
     if (!is_taken) [[unlikely]] {
       ++trains_not_taken_;
       link_.take_back(train_, now);
-      is_emit_cut_short_ = false;  // an arrival or the probe timer causes the next attempt
+      is_emit_cut_short_ = false;  // Link::take_back() has set a timer for the next attempt
       break;
     }
   }
