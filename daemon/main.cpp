@@ -151,9 +151,11 @@ Result<host::Handover> come_to_rest(host::Service& service) {
 Error replace(host::Service& service, const daemon::Successor& successor) try {
   using std::chrono::milliseconds;
   const Error is_to_end{Status::canceled, 0, "it is to end"};
+  auto program = successor.find();
+  if (!program) return std::move(program.error());
   auto trial = come_to_rest(service);
   if (!trial) return std::move(trial.error());
-  auto rehearsal = successor.rehearse(trial->state);
+  auto rehearsal = successor.rehearse(*program, trial->state);
   service.go_on(std::move(*trial));
   while (rehearsal && !rehearsal->is_over()) {
     if (service.run(base::MonotonicClock::now() + milliseconds(10))) return is_to_end;
@@ -165,7 +167,7 @@ Error replace(host::Service& service, const daemon::Successor& successor) try {
   const SignalsHeld held;
   auto handover = come_to_rest(service);
   if (!handover) return std::move(handover.error());
-  Error why = service.is_stopped() ? is_to_end : successor.take_over(handover->state, handover->descriptors);
+  Error why = service.is_stopped() ? is_to_end : successor.take_over(*program, handover->state, handover->descriptors);
   service.go_on(std::move(*handover));
   return why;
 } catch (const std::bad_alloc&) {

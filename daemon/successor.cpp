@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -59,17 +60,21 @@ bool keep_open(std::span<const int> descriptors, bool is_kept) {
 }  // namespace
 
 Successor::Successor(int argc, char** argv) {
-  std::error_code error;
-  program_ = std::filesystem::read_symlink("/proc/self/exe", error);
+  bool is_successor = false;
   const std::span given(argv, static_cast<std::size_t>(argc));
   for (std::size_t i = 0; i < given.size(); ++i) {
     const std::string_view one = given[i];
     if (one == kResume || one == kRehearse) {
       ++i;  // skips its value
+      is_successor = true;
     } else {
       arguments_.emplace_back(one);
     }
   }
+  if (arguments_.empty()) arguments_.emplace_back();
+  path_ = arguments_[0] = Program::own_path(arguments_[0], is_successor);
+  // The kernel names a process by what was executed: the number of a descriptor.
+  if (is_successor) ::prctl(PR_SET_NAME, std::filesystem::path(path_).filename().c_str());
 }
 
 std::vector<std::string> Successor::arguments_with(const char* option, int descriptor) const {
@@ -79,40 +84,45 @@ std::vector<std::string> Successor::arguments_with(const char* option, int descr
   return arguments;
 }
 
-Result<Rehearsal> Successor::rehearse(std::span<const std::byte> state) const {
+Result<Rehearsal> Successor::rehearse(const Program& program, std::span<const std::byte> state) const {
   const auto file = write_state(state);
   if (!file) return std::unexpected(file.error());
   int ends[2] = {};
   if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return std::unexpected(failed("no pipe"));
   base::FileDescriptor words(ends[0]), said(ends[1]);
-  constexpr int kState = 3;
-  std::vector<std::string> arguments = arguments_with(kRehearse, kState);
+  std::vector<std::string> arguments = arguments_with(kRehearse, file->get());
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_adddup2(&actions, said.get(), STDERR_FILENO);
-  ::posix_spawn_file_actions_adddup2(&actions, file->get(), kState);
+  ::posix_spawn_file_actions_adddup2(&actions, file->get(), file->get());  // stays open
   pid_t child = 0;
   const std::vector<std::string_view> whole = base::whole_environment();
   std::vector<std::string> variables(whole.begin(), whole.end());
-  const int error = ::posix_spawn(&child, program_.c_str(), &actions, nullptr, pointers(arguments).data(),
+  const int error = ::posix_spawn(&child, program.executable().c_str(), &actions, nullptr, pointers(arguments).data(),
                                   pointers(variables).data());
   ::posix_spawn_file_actions_destroy(&actions);
   if (error != 0) {
     errno = error;
-    return std::unexpected(failed(fmt::format("cannot start {}", program_)));
+    return std::unexpected(failed(fmt::format("cannot start {}", program.path())));
   }
   base::FileDescriptor process(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
   return Rehearsal(std::move(process), std::move(words), child);
 }
 
-Error Successor::take_over(std::span<const std::byte> state, std::span<const int> descriptors) const {
+Error Successor::take_over(const Program& program, std::span<const std::byte> state,
+                           std::span<const int> descriptors) const {
   const auto file = write_state(state);
   if (!file) return file.error();
   std::vector<int> kept(descriptors.begin(), descriptors.end());
   kept.push_back(file->get());
   std::vector<std::string> arguments = arguments_with(kResume, file->get());
-  if (keep_open(kept, true)) ::execv(program_.c_str(), pointers(arguments).data());
-  Error why = failed(fmt::format("cannot start {}", program_));
+  const std::string executable = program.executable();
+  if (!program.is_unchanged()) {
+    return {Status::again, 0,
+            fmt::format("{} was changed while it was tried: ask again when it is complete", program.path())};
+  }
+  if (keep_open(kept, true)) ::execv(executable.c_str(), pointers(arguments).data());
+  Error why = failed(fmt::format("cannot start {}", program.path()));
   keep_open(kept, false);
   return why;
 }

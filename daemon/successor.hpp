@@ -1,7 +1,7 @@
 #pragma once
 // Executes the next version of the daemon in this process (docs/host.md). The new program is the file that is now at
-// the path from which this one was started; it gets the same arguments. The state is passed in a sealed memfd.
-// The descriptors that the state names stay open under the same numbers.
+// the path by which this one was started; it gets the same arguments, and that path as argv[0]. The state is passed in
+// a sealed memfd. The descriptors that the state names stay open under the same numbers.
 //
 // Not thread-safe: the daemon's main thread calls it.
 
@@ -14,6 +14,7 @@
 
 #include "base/file_descriptor.hpp"
 #include "base/time.hpp"
+#include "daemon/program.hpp"
 
 namespace fairlead::daemon {
 
@@ -53,15 +54,17 @@ class Successor {
 
   Successor(int argc, char** argv);
 
-  /// Starts the new program as a child that checks `state`.
-  Result<Rehearsal> rehearse(std::span<const std::byte> state) const;
-  /// Executes the new program with `state`. `descriptors` stay open. Returns only on failure, with nothing changed.
-  Error take_over(std::span<const std::byte> state, std::span<const int> descriptors) const;
+  /// Opens the program that is at the path now.
+  Result<Program> find() const { return Program::open(path_); }
+  /// Starts the program as a child that checks `state`.
+  Result<Rehearsal> rehearse(const Program& program, std::span<const std::byte> state) const;
+  /// Executes the program with `state`. `descriptors` stay open. Returns only on failure, with nothing changed.
+  Error take_over(const Program& program, std::span<const std::byte> state, std::span<const int> descriptors) const;
 
  private:
   std::vector<std::string> arguments_with(const char* option, int descriptor) const;
 
-  std::string program_;
+  std::string path_;
   std::vector<std::string> arguments_;
 };
 

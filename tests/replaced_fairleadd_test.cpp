@@ -1,16 +1,21 @@
 // Two daemons are replaced while programs exchange messages and bulk through them. Neither program notices.
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <thread>
 
+#include "base/file_descriptor.hpp"
 #include "tests/child_process.hpp"
 #include "tests/environment.hpp"
 
@@ -65,6 +70,14 @@ class ReplacedFairleadd : public testing::Test {
     std::ofstream(program) << "#!/bin/sh\n" << text;
     ASSERT_EQ(::chmod(program.c_str(), 0755), 0);
   }
+  static bool comes_true(const auto& condition) {
+    const auto until = std::chrono::steady_clock::now() + kPatience;
+    while (!condition()) {
+      if (std::chrono::steady_clock::now() >= until) return false;
+      std::this_thread::sleep_for(1ms);
+    }
+    return true;
+  }
   Finished replace(int number) const { return run({built(), "--replace", "--socket", socket(number)}); }
 
   std::string folder_, address_;
@@ -112,6 +125,72 @@ TEST_F(ReplacedFairleadd, GoesOnIfTheNewProgramCannot) {
   std::filesystem::copy_file(built(), program);
   EXPECT_EQ(replace(0).exit_code, 0);
   EXPECT_EQ(run(client(5)).exit_code, 0);
+}
+
+TEST_F(ReplacedFairleadd, FollowsASymbolicLinkAnewEachTime) {
+  const std::string link = folder_ + "/current";
+  const auto install = [&](const std::string& version) {
+    std::filesystem::create_directory(folder_ + "/" + version);
+    std::filesystem::copy_file(built(), folder_ + "/" + version + "/fairleadd");
+    std::filesystem::remove(link);
+    std::filesystem::create_symlink(version, link);
+  };
+  const auto own = [](const ChildProcess& process, const char* file) {
+    return fmt::format("/proc/{}/{}", process.pid(), file);
+  };
+  install("one");
+  const auto daemon = start(0, "current/fairleadd", {"env", "--chdir=" + folder_});
+  for (const char* const version : {"two", "three"}) {
+    install(version);
+    const Finished replaced = replace(0);
+    EXPECT_EQ(replaced.exit_code, 0) << replaced.error_output;
+    EXPECT_EQ(std::filesystem::read_symlink(own(*daemon, "exe")), folder_ + "/" + version + "/fairleadd");
+    std::string name;
+    std::ifstream(own(*daemon, "comm")) >> name;
+    EXPECT_EQ(name, "fairleadd");
+  }
+}
+
+// The trial reads its settings from a pipe, and so lasts until the test writes them.
+TEST_F(ReplacedFairleadd, ExecutesTheFileThatWasTried) {
+  const std::string program = folder_ + "/fairleadd", other = folder_ + "/other", config = folder_ + "/config";
+  std::filesystem::copy_file(built(), program);
+  write_script(other, "echo the file that came later >&2\nexit 3\n");
+  ASSERT_EQ(::mkfifo(config.c_str(), 0600), 0);
+  const auto settle = [&](const auto& meanwhile) {
+    base::FileDescriptor pipe;
+    ASSERT_TRUE(comes_true([&] {  // it has a reader
+      pipe = base::FileDescriptor(::open(config.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
+      return pipe.is_open();
+    }));
+    meanwhile();
+    const std::string text = fmt::format("socket = \"{}\"\n", socket(0));
+    ASSERT_EQ(::write(pipe.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  };
+  const auto nothing = [] {};
+  ChildProcess daemon({"env", "FAIRLEAD_PATH=udp", program, "--config", config});
+  settle(nothing);
+  ASSERT_TRUE(daemon.wait_for_text("listens at", kPatience)) << daemon.error_output();
+  ChildProcess asker({built(), "--replace", "--socket", socket(0)});
+  settle([&] { std::filesystem::rename(other, program); });
+  ASSERT_TRUE(comes_true([&] {  // the next program, not its trial
+    std::string words;
+    std::getline(std::ifstream(fmt::format("/proc/{}/cmdline", daemon.pid())), words);
+    return words.contains("--resume");
+  })) << asker.error_output();
+  settle(nothing);
+  EXPECT_EQ(asker.wait(kPatience), 0) << asker.error_output() << daemon.error_output();
+  EXPECT_THAT(replace(0).error_output, HasSubstr("the file that came later")) << "the next one takes what is there now";
+}
+
+TEST_F(ReplacedFairleadd, ExecutesNoScriptThatChangedDuringItsTrial) {
+  const std::string program = folder_ + "/fairleadd", other = folder_ + "/other";
+  std::filesystem::copy_file(built(), program);
+  const auto daemon = start(0, program);
+  write_script(other, "exit 3\n");
+  write_script(program, fmt::format("mv {} {}\nexec {} \"$@\"\n", other, program, built()));
+  EXPECT_THAT(replace(0).error_output, HasSubstr("was changed while it was tried"));
+  EXPECT_EQ(run({FAIRLEAD_COMMAND, "ps", "--host", socket(0)}).exit_code, 0);
 }
 
 // A signal that arrives during exec() waits until the new program handles it.
