@@ -1,6 +1,9 @@
 #pragma once
 // Intrusive lists of a transfer machine, guarded by its mutex, and scoped locks.
 
+#include <cstddef>
+#include <cstdint>
+
 #include "doors/motr_net/include/motr_net.h"
 
 namespace fairlead::motr {
