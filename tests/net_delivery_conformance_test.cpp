@@ -1,24 +1,14 @@
-// Start and stop, deadlines and synchronous delivery: what Motr's tests tm_initfini, tm_startstop, sync, timeout
-// and fail of its network transports check, over each path.
+// Callbacks, synchronous delivery and losses: what Motr's tests sync and fail of its network transports check, over
+// each path.
 
 #include <poll.h>
-#include <sched.h>
-#include <unistd.h>
 
 #include <array>
 #include <atomic>
-#include <filesystem>
 #include <latch>
-#include <set>
-#include <span>
 #include <thread>
 
-#include <fmt/format.h>
-#include <sys/socket.h>
-
-#include "base/file_descriptor.hpp"
-#include "net/net_address.hpp"
-#include "tests/net_pair.hpp"
+#include "tests/net_delivery.hpp"
 
 namespace fairlead::tests {
 namespace {
@@ -30,86 +20,10 @@ using net::MessageReceive;
 using net::MessageSend;
 using net::PassiveReceive;
 using net::PassiveSend;
-using net::QueueKind;
 using net::StopMode;
 using net::TransferMachine;
 using std::chrono::hours;
 using std::chrono::milliseconds;
-
-class NetDelivery : public NetPair {
- protected:
-  static Instant in(Duration time) { return Instant::clock::now() + time; }
-};
-
-TEST_P(NetDelivery, AMachineCanBeMadeAgain) {
-  const unsigned cpu = 0;
-  for (int life = 0; life < 3; ++life) {
-    TransferMachine machine(*domain_);
-    EXPECT_TRUE(machine.confine({&cpu, 1}));
-    EXPECT_TRUE(machine.confine({&cpu, 1}));
-    EXPECT_EQ(machine.start_and_wait(near_at("34:101")).value().address(), near_at("34:101"));
-    EXPECT_TRUE(machine.stop_and_wait(StopMode::abort));
-    EXPECT_TRUE(machine.close());
-    EXPECT_EQ(machine.state(), MachineState::undefined);
-  }
-}
-
-std::set<pid_t> own_threads() {
-  std::set<pid_t> all;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task"))
-    all.insert(std::stoi(entry.path().filename()));
-  return all;
-}
-
-cpu_set_t cpus_of(pid_t thread) {
-  cpu_set_t cpus;
-  CPU_ZERO(&cpus);
-  ::sched_getaffinity(thread, sizeof cpus, &cpus);
-  return cpus;
-}
-
-TEST_P(NetDelivery, AConfinedMachineConfinesItsOwnThreadOnly) {
-  const cpu_set_t all = cpus_of(0);
-  unsigned first = 0;
-  while (!CPU_ISSET(first, &all)) ++first;
-  cpu_set_t only_first;
-  CPU_ZERO(&only_first);
-  CPU_SET(first, &only_first);
-  const std::set<pid_t> before = own_threads();
-  std::atomic<pid_t> teller = 0;
-  TransferMachine machine(*domain_, [&](const net::MachineEvent&) { teller = ::gettid(); });
-  ASSERT_TRUE(machine.confine({&first, 1}));
-  ASSERT_TRUE(machine.start_and_wait(GetParam().nid + ":*:34:*"));  // with an engine of its own, if it is not 0@lo
-  for (const pid_t thread : own_threads()) {
-    const cpu_set_t its = cpus_of(thread);
-    if (thread == teller) {
-      EXPECT_TRUE(CPU_EQUAL(&its, &only_first));
-    } else if (!before.contains(thread)) {
-      EXPECT_TRUE(CPU_EQUAL(&its, &all)) << "a thread beside the machine's is confined with it";
-    }
-  }
-  EXPECT_FALSE(before.contains(teller));
-}
-
-TEST_P(NetDelivery, SettingsThatMeanNothingAreTold) {
-  std::string told;
-  std::atomic<int> diagnostics = 0;
-  const auto tell = [&](const net::MachineEvent& event) {
-    if (event.kind != net::MachineEvent::Kind::diagnostic) return;
-    told = event.text;
-    ++diagnostics;
-  };
-  net::DomainSettings settings{.engine = {{"path", GetParam().path}, {"give_up_after", "4321"}}};
-  if (!GetParam().fault.empty()) settings.engine.emplace_back("fault", GetParam().fault);
-  Domain other = Domain::open(settings).value();
-  {
-    TransferMachine machine(other, tell), same(*domain_, tell);
-    ASSERT_TRUE(machine.start_and_wait(near_at("35:*")));
-    ASSERT_TRUE(same.start_and_wait(near_at("35:*")));
-  }
-  EXPECT_EQ(diagnostics, 1);
-  EXPECT_NE(told.find("mean nothing: give_up_after;"), std::string::npos) << told;
-}
 
 TEST_P(NetDelivery, RefusalsOfAddSayWhy) {
   const auto expect_why = [](Status status, Status wanted, std::string_view why) {
@@ -232,68 +146,6 @@ TEST_P(NetDelivery, CallbacksDoNotNest) {
   EXPECT_TRUE(domain.close());
 }
 
-TEST_P(NetDelivery, DynamicTmidsCountDownAndFillHoles) {
-  std::vector<std::unique_ptr<TransferMachine>> machines;
-  std::vector<Domain> domains;
-  for (int i = 0; i < 3; ++i) {
-    domains.push_back(Domain::open().value());
-    machines.push_back(std::make_unique<TransferMachine>(domains.back()));
-    const auto own = machines.back()->start_and_wait(near_at("40:*"));
-    ASSERT_TRUE(own) << own.error().message;
-    EXPECT_EQ(own->address(), near_at(fmt::format("40:{}", 4095 - i)));
-  }
-  ASSERT_TRUE(machines[1]->stop_and_wait(StopMode::abort));
-  TransferMachine again(*domain_);
-  EXPECT_EQ(again.start_and_wait(near_at("40:*")).value().address(), near_at("40:4094"));
-}
-
-TEST_P(NetDelivery, AStarForThePidIsAPidOfTheRange) {
-  TransferMachine machine(*domain_);
-  const auto own = machine.start_and_wait(GetParam().nid + ":*:34:*");
-  ASSERT_TRUE(own) << own.error().message;
-  EXPECT_GE(net::parse_address(own->address()).value().engine.port, 1024);
-}
-
-TEST_P(NetDelivery, AnAddressBelongsToOne) {
-  TransferMachine second(*domain_);
-  const auto refused = second.start_and_wait(near_address_);
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().status, Status::in_use);
-  EXPECT_NE(refused.error().message.find("in use"), std::string::npos) << refused.error().message;
-  EXPECT_EQ(second.state(), MachineState::failed);
-  // Free again at `stopped`.
-  ASSERT_TRUE(near().stop_and_wait(StopMode::abort));
-  TransferMachine third(*domain_);
-  EXPECT_TRUE(third.start_and_wait(near_address_));
-}
-
-// Where a pid is a port of the kernel's, and an address may be another host's.
-class NetDeliveryByKernel : public NetDelivery {};
-
-TEST_P(NetDeliveryByKernel, APidOfAnotherProgramIsInUse) {
-  const std::uint16_t pid = free_pid(GetParam().nid);
-  const std::string address = fmt::format("{}:{}:34:1", GetParam().nid, pid);
-  const auto engine = net::parse_address(address).value().engine;
-  const int family = engine.is_v4() ? AF_INET : AF_INET6;
-  const base::FileDescriptor socket(::socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  sockaddr_storage kernel{};
-  const socklen_t length = engine.to_kernel(reinterpret_cast<sockaddr*>(&kernel), family);
-  ASSERT_EQ(::bind(socket.get(), reinterpret_cast<sockaddr*>(&kernel), length), 0);
-  TransferMachine machine(*domain_);
-  const auto refused = machine.start_and_wait(address);
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().status, Status::in_use) << refused.error().message;
-}
-
-TEST_P(NetDeliveryByKernel, OnlyLocalAddressesStart) {
-  const bool is_v4 = GetParam().nid.find('[') == std::string::npos;
-  TransferMachine machine(*domain_);
-  const auto refused = machine.start_and_wait(is_v4 ? "192.0.2.1@udp:*:34:1" : "[2001:db8::1]@udp:*:34:1");
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().status, Status::not_available) << refused.error().message;
-  EXPECT_NE(refused.error().message.find("address not local"), std::string::npos) << refused.error().message;
-}
-
 bool is_readable(int descriptor, milliseconds at_most) {
   pollfd look{descriptor, POLLIN, 0};
   return ::poll(&look, 1, static_cast<int>(at_most.count())) == 1;
@@ -406,91 +258,6 @@ TEST_P(NetDeliveryOfTwo, APeerThatIsGoneIsTold) {
   EXPECT_EQ(stranger.told(), 0);
 }
 
-TEST_P(NetDelivery, DeadlinesEndEachPassiveQueue) {
-  const auto message = buffer(100, far_record_), writable = buffer(100, far_record_),
-             readable = buffer(100, far_record_);
-  const auto untimed = buffer(100, far_record_), distant = buffer(100, far_record_);
-  const Instant deadline = in(milliseconds(20));
-  ASSERT_EQ(far().add(*untimed, PassiveReceive{}), Status::ok);
-  ASSERT_EQ(far().add(*distant, PassiveReceive{.deadline = in(hours(1))}), Status::ok);
-  ASSERT_EQ(far().add(*message, MessageReceive{.deadline = deadline}), Status::ok);
-  ASSERT_EQ(far().add(*writable, PassiveReceive{.deadline = deadline}), Status::ok);
-  ASSERT_EQ(far().add(*readable, PassiveSend{.deadline = deadline}), Status::ok);
-  for (const auto& entry : far_record_.wait_for(3)) EXPECT_EQ(entry.status, Status::timed_out);
-  EXPECT_GE(Instant::clock::now(), deadline);
-  EXPECT_TRUE(untimed->is_queued());
-  EXPECT_TRUE(distant->is_queued());
-  for (const QueueKind kind :
-       {QueueKind::message_receive, QueueKind::passive_bulk_receive, QueueKind::passive_bulk_send}) {
-    EXPECT_EQ(far().statistics().of(kind).deletes, 0U);
-    EXPECT_EQ(far().statistics().of(kind).failures, 1U);
-  }
-}
-
-TEST_P(NetDelivery, TheDeadlineOfAHalfFilledBufferIsTheBuffers) {
-  const auto inbox = buffer(1000, far_record_), one = buffer(10, near_record_);
-  ASSERT_EQ(far().add(*inbox, MessageReceive{.size_min = 10, .messages_max = 9, .deadline = in(milliseconds(300))}),
-            Status::ok);
-  ASSERT_EQ(near().add(*one, MessageSend{.to = to_far()}), Status::ok);
-  const auto entries = far_record_.wait_for(2);
-  EXPECT_EQ(entries[0].status, Status::ok);
-  EXPECT_FALSE(entries[0].is_final);
-  EXPECT_EQ(entries[1].status, Status::timed_out);
-}
-
-TEST_P(NetDelivery, AMessageBeforeTheDeadlineIsASuccessAndOneAfterItFindsNoBuffer) {
-  const auto early = buffer(8, far_record_), late = buffer(8, far_record_), one = buffer(8, near_record_);
-  ASSERT_EQ(far().add(*early, MessageReceive{.deadline = in(hours(1))}), Status::ok);
-  ASSERT_EQ(near().add(*one, MessageSend{.to = to_far()}), Status::ok);
-  EXPECT_EQ(far_record_.wait_for(1).at(0).status, Status::ok);
-  EXPECT_EQ(near_record_.wait_for(1).at(0).status, Status::ok);
-  ASSERT_EQ(far().add(*late, MessageReceive{.deadline = in(milliseconds(1))}), Status::ok);
-  EXPECT_EQ(far_record_.wait_for(2).at(1).status, Status::timed_out);
-  ASSERT_EQ(near().add(*one, MessageSend{.to = to_far()}), Status::ok);
-  EXPECT_EQ(near_record_.wait_for(2).at(1).status, Status::ok);
-  EXPECT_EQ(far().statistics().of(QueueKind::message_receive).successes, 1U);
-  EXPECT_EQ(far().statistics().of(QueueKind::message_receive).failures, 1U);
-}
-
-// Successes and deadlines at about the same moment, whichever comes first: each buffer ends once, with a message or
-// without, and no message comes twice. One that its own buffer did not wait for may find the next.
-TEST_P(NetDelivery, DeadlinesRaceWithSuccess) {
-  constexpr std::uint64_t kRounds = 40;
-  std::uint64_t received = 0, timed_out = 0, too_late = 0;
-  std::set<std::uint64_t> numbers;
-  for (std::uint64_t round = 0; round < kRounds; ++round) {
-    net::Record record;
-    const auto inbox = buffer(8, record), one = buffer(8, near_record_);
-    one->write(0, std::as_bytes(std::span(&round, 1)));
-    const Status added = far().add(*inbox, MessageReceive{.deadline = in(std::chrono::microseconds(50 + round * 25))});
-    if (added != Status::ok) {
-      EXPECT_EQ(added, Status::too_late);
-      ++too_late;
-      continue;
-    }
-    ASSERT_EQ(near().add(*one, MessageSend{.to = to_far()}), Status::ok);
-    const auto entries = record.wait_for(1);
-    ASSERT_EQ(entries.size(), 1U);
-    EXPECT_TRUE(entries[0].is_final);
-    if (entries[0].status == Status::ok) {
-      ++received;
-      std::uint64_t number = kRounds;
-      EXPECT_EQ(entries[0].length, 8U);
-      inbox->read(0, std::as_writable_bytes(std::span(&number, 1)));
-      EXPECT_LE(number, round);
-      EXPECT_TRUE(numbers.insert(number).second) << number << " came twice";
-    } else {
-      ++timed_out;
-      EXPECT_EQ(entries[0].status, Status::timed_out);
-      EXPECT_EQ(entries[0].length, 0U);
-    }
-    near_record_.wait_for(round + 1 - too_late);
-  }
-  EXPECT_EQ(received + timed_out + too_late, kRounds);
-  EXPECT_EQ(far().statistics().of(QueueKind::message_receive).successes, received);
-  EXPECT_EQ(far().statistics().of(QueueKind::message_receive).failures, timed_out);
-}
-
 TEST_P(NetDelivery, MessagesStayPendingUntilTheyAreDelivered) {
   TransferMachine machine(*domain_);
   ASSERT_TRUE(machine.deliver_synchronously());
@@ -541,14 +308,12 @@ TEST_P(NetDelivery, PollingAloneMakesProgress) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Paths, NetDeliveryByKernel,
-                         ::testing::ValuesIn(net_paths_where([](const NetPath& path) { return path.nid != "0@lo"; })),
-                         [](const auto& test) { return test.param.name; });
 INSTANTIATE_TEST_SUITE_P(Paths, NetDeliveryOfTwo, ::testing::ValuesIn(net_paths_where([](const NetPath& path) {
                            return !path.is_one_engine && path.fault.empty() && path.path != "auto" &&
                                   !path.is_hosted;  // the host engine tells no losses
                          })),
                          [](const auto& test) { return test.param.name; });
+
 INSTANTIATE_TEST_SUITE_P(Paths, NetDelivery, ::testing::ValuesIn(net_paths()),
                          [](const auto& test) { return test.param.name; });
 
