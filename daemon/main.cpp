@@ -1,5 +1,6 @@
 // fairleadd: the host engine as a program (docs/host.md).
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -16,6 +17,7 @@
 #include <fairlead/log.hpp>
 
 #include "base/environment.hpp"
+#include "base/log_file.hpp"
 #include "daemon/successor.hpp"
 #include "daemon/supervisor.hpp"
 #include "host/replacement.hpp"
@@ -48,6 +50,12 @@ class SignalsHeld {
   SignalsHeld(const SignalsHeld&) = delete;
   SignalsHeld& operator=(const SignalsHeld&) = delete;
 };
+
+/// Whoever starts this program may close them. Log lines would then go to whatever has their numbers.
+void open_standard_descriptors() {
+  for (int number = STDIN_FILENO; number <= STDERR_FILENO; ++number)
+    if (::fcntl(number, F_GETFD) < 0) (void)::open("/dev/null", O_RDWR);
+}
 
 /// Applications try the same paths: host::default_host_file().
 std::string default_socket() {
@@ -203,8 +211,9 @@ Result<> serve(Settings& settings, const daemon::Successor& successor) {
   for (const int signal : kEndingSignals) ::sigaction(signal, &action, nullptr);
   hold_signals(false);
   if (settings.resumed < 0) {
-    fmt::print(stderr, "fairleadd listens at {}; applications attach with FAIRLEAD_CORE=host{}\n", settings.socket,
-               settings.socket == default_socket() ? "" : fmt::format(" FAIRLEAD_HOST={}", settings.socket));
+    base::tell(
+        fmt::format("fairleadd listens at {}; applications attach with FAIRLEAD_CORE=host{}", settings.socket,
+                    settings.socket == default_socket() ? "" : fmt::format(" FAIRLEAD_HOST={}", settings.socket)));
   }
   daemon::notify("READY=1");
   // The main loop itself sends WATCHDOG=1, so the supervisor detects a stalled loop. Half of the period leaves a
@@ -223,6 +232,7 @@ Result<> serve(Settings& settings, const daemon::Successor& successor) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  open_standard_descriptors();
   const daemon::Successor successor(argc, argv);
   Settings settings;
   CLI::App app("the host engine: owns the network, and serves the applications of this host", "fairleadd");
@@ -261,9 +271,9 @@ int main(int argc, char** argv) {
     if (base::environment("FAIRLEAD_LOG") == nullptr) (void)set_log_levels("info");
     const auto served = serve(settings, successor);
     if (served) return settings.rehearsed >= 0 ? daemon::Rehearsal::kCouldGoOn : 0;
-    fmt::print(stderr, "fairleadd: {}\n", served.error().message);
+    base::tell(fmt::format("fairleadd: {}", served.error().message));
   } catch (const std::exception& error) {
-    fmt::print(stderr, "fairleadd: {}\n", error.what());
+    base::tell(fmt::format("fairleadd: {}", error.what()));
   }
   return 1;
 }

@@ -87,6 +87,7 @@ std::vector<std::string> Successor::arguments_with(const char* option, int descr
 Result<Rehearsal> Successor::rehearse(const Program& program, std::span<const std::byte> state) const {
   const auto file = write_state(state);
   if (!file) return std::unexpected(file.error());
+  ::signal(SIGCHLD, SIG_DFL);  // if it is ignored, as our parent may have left it, the kernel keeps no exit codes
   int ends[2] = {};
   if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return std::unexpected(failed("no pipe"));
   base::FileDescriptor words(ends[0]), said(ends[1]);
@@ -116,12 +117,13 @@ Error Successor::take_over(const Program& program, std::span<const std::byte> st
   std::vector<int> kept(descriptors.begin(), descriptors.end());
   kept.push_back(file->get());
   std::vector<std::string> arguments = arguments_with(kResume, file->get());
+  const std::vector<char*> words = pointers(arguments);
   const std::string executable = program.executable();
   if (!program.is_unchanged()) {
     return {Status::again, 0,
             fmt::format("{} was changed while it was tried: ask again when it is complete", program.path())};
   }
-  if (keep_open(kept, true)) ::execv(executable.c_str(), pointers(arguments).data());
+  if (keep_open(kept, true)) ::execv(executable.c_str(), words.data());
   Error why = failed(fmt::format("cannot start {}", program.path()));
   keep_open(kept, false);
   return why;

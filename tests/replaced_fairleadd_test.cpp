@@ -204,6 +204,23 @@ TEST_F(ReplacedFairleadd, EndsInOrderIfItIsToldToDuringTheChange) {
   EXPECT_FALSE(std::filesystem::exists(socket(0)));
 }
 
+TEST_F(ReplacedFairleadd, DespiteWhatItInheritedFromItsParent) {
+  const std::vector<std::string> parents{"exec env --ignore-signal=CHLD", "exec 2>/dev/full; exec",
+                                         "exec <&- >&- 2>&-; exec"};
+  for (const std::string& parent : parents) {
+    ChildProcess one({"sh", "-c", parent + " \"$0\" --socket \"$1\"", built(), socket(0)});
+    Finished replaced;
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    while (replaced.exit_code != 0 && std::chrono::steady_clock::now() < end) {
+      replaced = replace(0);
+      if (!replaced.error_output.contains("cannot connect")) break;
+    }
+    EXPECT_EQ(replaced.exit_code, 0) << parent << ": " << replaced.error_output;
+    one.send_signal(SIGTERM);
+    EXPECT_EQ(one.wait(kPatience), 0) << parent;
+  }
+}
+
 TEST_F(ReplacedFairleadd, SettingsThatCannotBeAreFoundByTheTrial) {
   const std::string config = folder_ + "/config", log = folder_ + "/log";
   std::filesystem::create_directory(log);
