@@ -14,6 +14,7 @@ using fairlead::motr::refuse;
 
 namespace {
 
+/// All members but the mutex itself are used under the mutex.
 struct Registry {
   std::mutex mutex;
   std::array<const m0_net_xprt*, M0_NET_XPRT_MAX> all{};
@@ -23,6 +24,24 @@ struct Registry {
 
   const m0_net_xprt** find(const m0_net_xprt* xprt) { return std::find(all.data(), all.data() + count, xprt); }
   bool has(const m0_net_xprt* xprt) { return find(xprt) != all.data() + count; }
+  void add(const m0_net_xprt* xprt) {
+    if (xprt == nullptr || has(xprt)) {
+      refuse(EEXIST, "the transport is registered already");
+    } else if (count == M0_NET_XPRT_MAX) {
+      refuse(ENOSPC, "four transports are registered, and there is no room for a fifth");
+    } else {
+      all.at(static_cast<std::size_t>(count++)) = xprt;
+    }
+  }
+  void remove(const m0_net_xprt* xprt) {
+    if (!has(xprt)) {
+      refuse(ENOENT, "the transport is not registered");
+      return;
+    }
+    std::copy(find(xprt) + 1, static_cast<const m0_net_xprt**>(all.data() + count), find(xprt));
+    all.at(static_cast<std::size_t>(--count)) = nullptr;
+    if (preferred == xprt) preferred = nullptr;
+  }
 };
 constinit Registry registry;
 
@@ -37,46 +56,27 @@ bool is_initialised(const m0_net_domain* dom) {
 // Transports --------------------------------------------------------------------------------------------------------
 
 int m0_net_init(void) {
-  {
-    const std::scoped_lock lock(registry.mutex);
-    if (registry.inits++ > 0) return 0;
-  }
-  m0_net_xprt_register(&m0_net_lnet_xprt);
-  m0_net_xprt_default_set(&m0_net_lnet_xprt);
+  const std::scoped_lock lock(registry.mutex);
+  if (registry.inits++ > 0) return 0;
+  registry.add(&m0_net_lnet_xprt);
+  registry.preferred = &m0_net_lnet_xprt;
   return 0;
 }
 
 void m0_net_fini(void) {
-  {
-    const std::scoped_lock lock(registry.mutex);
-    if (registry.inits == 0) return;
-    --registry.inits;
-    if (registry.inits > 0) return;
-  }
-  m0_net_xprt_deregister(&m0_net_lnet_xprt);
+  const std::scoped_lock lock(registry.mutex);
+  if (registry.inits == 0 || --registry.inits > 0) return;
+  registry.remove(&m0_net_lnet_xprt);
 }
 
 void m0_net_xprt_register(const m0_net_xprt* xprt) {
   const std::scoped_lock lock(registry.mutex);
-  if (xprt == nullptr || registry.has(xprt)) {
-    refuse(EEXIST, "the transport is registered already");
-  } else if (registry.count == M0_NET_XPRT_MAX) {
-    refuse(ENOSPC, "four transports are registered, and there is no room for a fifth");
-  } else {
-    registry.all.at(static_cast<std::size_t>(registry.count++)) = xprt;
-  }
+  registry.add(xprt);
 }
 
 void m0_net_xprt_deregister(const m0_net_xprt* xprt) {
   const std::scoped_lock lock(registry.mutex);
-  if (!registry.has(xprt)) {
-    refuse(ENOENT, "the transport is not registered");
-    return;
-  }
-  std::copy(registry.find(xprt) + 1, static_cast<const m0_net_xprt**>(registry.all.data() + registry.count),
-            registry.find(xprt));
-  registry.all.at(static_cast<std::size_t>(--registry.count)) = nullptr;
-  if (registry.preferred == xprt) registry.preferred = nullptr;
+  registry.remove(xprt);
 }
 
 void m0_net_xprt_default_set(const m0_net_xprt* xprt) {
