@@ -23,6 +23,21 @@ Error refusal_of_change(Status status) {
   return {status, EINVAL, "this memory region is deregistered"};
 }
 
+Error refusal_of_pair(Status status) {
+  switch (status) {
+    case Status::stale:
+      return {status, EINVAL, "queue pair: its shared receive queue is destroyed"};
+    case Status::invalid:
+      return {status, EINVAL, "queue pair: max_send_sge is too large"};
+    case Status::not_available:
+      return {status, EADDRNOTAVAIL,
+              "queue pair: the engine's UDP port lies outside port_first .. port_first + 1023, so peers could not find "
+              "it: choose a port inside, or another port_first"};
+    default:
+      return no_room("all queue pairs of this process and device are in use: destroy some");
+  }
+}
+
 std::unexpected<Error> without_memory() {
   return std::unexpected(Error{Status::no_memory, ENOMEM, "no memory"});  // short enough to need no allocation
 }
@@ -306,12 +321,7 @@ Result<qp::OpenPair> EmbeddedPairs::open_pair(const qp::PairPlan& plan) try {
   qp::OpenPair opened;
   const Status status = driver_.engine().pairs().open_pair(plan, opened.handle, opened.number);
   if (status == Status::ok) return opened;
-  if (status != Status::not_available)
-    return std::unexpected(no_room("all queue pairs of this process and device are in use: destroy some"));
-  return std::unexpected(
-      Error{status, EADDRNOTAVAIL,
-            "queue pair: the engine's UDP port lies outside port_first .. port_first + 1023, so peers could not find "
-            "it: choose a port inside, or another port_first"});
+  return std::unexpected(refusal_of_pair(status));
 } catch (const std::bad_alloc&) {
   return without_memory();
 }
@@ -337,10 +347,16 @@ Status EmbeddedPairs::change_pair(qp::PairHandle pair, verbs::QpState from, cons
 
 Status EmbeddedPairs::begin_change_pair(qp::PairHandle pair, verbs::QpState from, const verbs::QpAttributes& attributes,
                                         qp::Withdrawal& withdrawal) {
-  const Status status = driver_.submit(
-      [&](base::Instant now) { return driver_.engine().pairs().change_pair(pair, from, attributes, now); });
+  bool takes_rights = false;
+  const Status status = driver_.submit([&](base::Instant now) {
+    qp::QueuePairs& pairs = driver_.engine().pairs();
+    const std::uint32_t before = pairs.published_rights(pair);
+    const Status changed = pairs.change_pair(pair, from, attributes, now);
+    takes_rights = (before & ~pairs.published_rights(pair)) != 0;
+    return changed;
+  });
   const bool is_reset = attributes.state == verbs::QpState::reset;
-  if (status == Status::ok && (is_reset || attributes.state == verbs::QpState::err))
+  if (status == Status::ok && (is_reset || takes_rights || attributes.state == verbs::QpState::err))
     withdrawal = {
         .kind = qp::Withdrawal::Kind::pair, .waits_for_quiet = is_reset, .pair = pair, .force_at = next_force()};
   return status;

@@ -1,8 +1,10 @@
 // Objects that are withdrawn while a local peer accesses them and never leaves: the wait must end.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <utility>
 #include <vector>
 
 #include "base/place_for_tests.hpp"
@@ -86,6 +88,69 @@ TEST_F(ForcedEnd, AQueuePairKeepsItsNumberUntilItIsOver) {
   while (!pairs.is_over(withdrawal)) core_->progress();
   const qp::OpenPair again = pairs.open_pair(plan).value();
   EXPECT_EQ(again.handle.index, closed.handle.index);
+}
+
+// A peer that has seen the right may still write. When the call has returned, it must not.
+TEST_F(ForcedEnd, AQueuePairLosesARightWhenThoseWhoUseItHaveLeft) {
+  qp::PairCore& pairs = *core_->pairs();
+  qp::NoticeStream* const notices = pairs.open_notices().value();
+  qp::CompletionStream* const stream = pairs.open_completions({.capacity = 64, .events = notices}).value();
+  qp::PairPlan plan;
+  plan.send_stream = plan.receive_stream = stream;
+  plan.events = notices;
+  const qp::OpenPair open = pairs.open_pair(plan).value();
+  constexpr std::uint32_t kWrite = verbs::access::remote_write, kRead = verbs::access::remote_read;
+  verbs::QpAttributes attributes;
+  attributes.access_flags = kWrite | kRead;
+  attributes.max_dest_rd_atomic = 1;
+  attributes.dest_qp_num = 1;
+  const auto change = [&](verbs::QpState to) {
+    qp::Withdrawal withdrawal;
+    const verbs::QpState from = std::exchange(attributes.state, to);
+    EXPECT_EQ(pairs.begin_change_pair(open.handle, from, attributes, withdrawal), Status::ok);
+    return withdrawal;
+  };
+  for (const verbs::QpState to : {verbs::QpState::init, verbs::QpState::rtr, verbs::QpState::rts}) change(to);
+  shm::Connection& reader = guest_->peer(guest_->find(core_->address()));
+  reader.enter(shm::Use::of_region(0, open.number));
+
+  const auto takes = [&](std::uint32_t flags, std::uint8_t reads) {
+    attributes.access_flags = flags;
+    attributes.max_dest_rd_atomic = reads;
+    qp::Withdrawal withdrawal = change(verbs::QpState::rts);
+    return !pairs.is_over(withdrawal);
+  };
+  EXPECT_FALSE(takes(kWrite | kRead, 1)) << "nothing was taken away";
+  EXPECT_TRUE(takes(kWrite, 1));
+  EXPECT_FALSE(takes(kWrite | kRead, 1)) << "a right was given";
+  EXPECT_TRUE(takes(kWrite | kRead, 0)) << "reads are not answered any more";
+  EXPECT_TRUE(takes(0, 0));
+  EXPECT_FALSE(takes(kWrite, 0));
+  qp::Withdrawal withdrawal;
+  attributes.access_flags = 0;
+  withdrawal = change(verbs::QpState::rts);
+  EXPECT_FALSE(pairs.is_over(withdrawal));
+  reader.leave();
+  EXPECT_TRUE(pairs.is_over(withdrawal));
+}
+
+TEST_F(ForcedEnd, WhatRefusesAQueuePairIsNamed) {
+  qp::PairCore& pairs = *core_->pairs();
+  qp::NoticeStream* const notices = pairs.open_notices().value();
+  qp::CompletionStream* const stream = pairs.open_completions({.capacity = 64, .events = notices}).value();
+  qp::PairPlan plan;
+  plan.send_stream = plan.receive_stream = stream;
+  plan.events = notices;
+  plan.capacity.max_send_sge = 100'000;
+  EXPECT_THAT(pairs.open_pair(plan).error().message, testing::HasSubstr("max_send_sge"));
+  plan.capacity.max_send_sge = 1;
+  plan.shared_receives = pairs.open_receive_queue({.depth = 4}).value();
+  plan.has_shared_receives = true;
+  ASSERT_EQ(pairs.close_receive_queue(plan.shared_receives), Status::ok);
+  const auto opened = pairs.open_pair(plan);
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().status, Status::stale);
+  EXPECT_THAT(opened.error().message, testing::HasSubstr("shared receive queue"));
 }
 
 // A peer that is stopped while it accesses another object delays nothing.

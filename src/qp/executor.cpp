@@ -276,7 +276,7 @@ bool Executor::fail(QueuePair& pair, Verdict verdict, Cause cause, Answer& answe
   pair.current.is_active = false;
   pair.current.arrival = Arrival::kNone;
   if (pair.is(QpType::uc) && (verdict == Verdict::rnr || verdict == Verdict::access || !failed.has_receive)) {
-    ++shared_.counters.dropped_no_receive;
+    ++(verdict == Verdict::rnr ? shared_.counters.dropped_no_receive : shared_.counters.dropped_refused);
     pair.turn.pass();
     return false;
   }

@@ -134,7 +134,8 @@ class PairCore {
   virtual void close_pair(PairHandle pair) = 0;
   /// Changes the state, or the attributes in the same state. Returns `bad_state`, and changes nothing, if the queue
   /// pair is not in state `from` any more. The API checks that the transition is legal. A reset waits like
-  /// close_pair(); a change to ERR waits only for local peers that are accessing memory.
+  /// close_pair(). A change to ERR or one that takes a remote right away waits only for local peers that are accessing
+  /// memory.
   virtual Status change_pair(PairHandle pair, verbs::QpState from, const verbs::QpAttributes& attributes) = 0;
   virtual PairFacts pair_facts(PairHandle pair) = 0;
   /// Multicast (qp/group_table.hpp).

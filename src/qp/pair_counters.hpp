@@ -21,6 +21,7 @@ struct PairCounters {
   std::uint64_t refused_not_ready = 0;
   std::uint64_t receiver_not_ready = 0;
   std::uint64_t dropped_no_receive = 0;
+  std::uint64_t dropped_refused = 0;
   std::uint64_t dropped_queue_key = 0;
   std::uint64_t dropped_gap = 0;
   std::uint64_t dropped_malformed = 0;
@@ -65,7 +66,9 @@ inline constexpr std::array kPairCounterRows{
     base::CounterRow{"receiver_not_ready", &PairCounters::receiver_not_ready,
                      "sends over RC without a posted receive: the requester got an RNR answer"},
     base::CounterRow{"dropped_no_receive", &PairCounters::dropped_no_receive,
-                     "sends over UC and UD without a posted receive, or with one that is too small"},
+                     "sends over UC and UD without a posted receive; datagrams too long for it"},
+    base::CounterRow{"dropped_refused", &PairCounters::dropped_refused,
+                     "requests over UC with a wrong key or range, or without the right"},
     base::CounterRow{"dropped_queue_key", &PairCounters::dropped_queue_key, "datagrams with the wrong queue key"},
     base::CounterRow{"dropped_gap", &PairCounters::dropped_gap,
                      "messages over UC that were given up because one before them was lost"},

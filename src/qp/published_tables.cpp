@@ -29,6 +29,10 @@ void PublishedTables::publish(const QueuePair& pair) {
   publisher_.publish_pair(pair.number % onesided::SharedTables::kPairs, record_of(pair));
 }
 
+std::uint32_t PublishedTables::rights(const QueuePair& pair) {
+  return record_of(pair).rights;
+}
+
 void PublishedTables::publish_region(std::uint32_t key) {
   onesided::SharedRegion inside, whole;
   if (regions_.is_known(key)) {

@@ -16,6 +16,8 @@ class PublishedTables {
 
   /// Publishes the current state of a queue pair, or withdraws it while it accepts no requests.
   void publish(const QueuePair& pair);
+  /// Returns the access flags that publish() gives local peers: 0 while the queue pair accepts no requests.
+  static std::uint32_t rights(const QueuePair& pair);
   /// Publishes the current region of the key, or withdraws it if there is none.
   void publish_region(std::uint32_t key);
 

@@ -200,6 +200,11 @@ Status QueuePairs::change_pair(PairHandle handle, QpState from, const verbs::QpA
   return Status::ok;
 }
 
+std::uint32_t QueuePairs::published_rights(PairHandle handle) {
+  const QueuePair* const pair = find_open(handle);
+  return pair == nullptr ? 0 : PublishedTables::rights(*pair);
+}
+
 void QueuePairs::fail(QueuePair& pair, const verbs::QpAttributes& attributes) {
   const QpState before = pair.state();
   pair.attributes = attributes;

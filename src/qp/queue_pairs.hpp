@@ -73,6 +73,8 @@ class QueuePairs {
   void press_for_region(std::uint32_t key, bool is_from_before = false);
   void free_pair(PairHandle handle);
   Status change_pair(PairHandle handle, verbs::QpState from, const verbs::QpAttributes& attributes, base::Instant now);
+  /// Returns the access flags by which local peers access memory directly.
+  std::uint32_t published_rights(PairHandle handle);
   PairFacts pair_facts(PairHandle handle);
   Result<> attach_group(PairHandle handle, const verbs::Gid& group, std::uint16_t lid);
   Status detach_group(PairHandle handle, const verbs::Gid& group);

@@ -137,6 +137,23 @@ TEST_P(LocalDatagrams, KeepTheirOrder) {
   }
 }
 
+TEST_P(Datagrams, UcDropsAndCountsWhatHasNoRight) {
+  Connected c(GetParam(), of(QpType::uc));
+  const std::uint64_t before = c.counted_at_b("qp.dropped_refused"), unready = c.counted_at_b("qp.dropped_no_receive");
+  const Sge from = c.a.sge(0, 8);
+  ASSERT_EQ(c.pa.post_send({.id = 1,
+                            .sges = {&from, 1},
+                            .opcode = SendOpcode::write,
+                            .flags = send_flags::signaled,
+                            .rkey = c.b.region.rkey() + 1,
+                            .remote_addr = c.b.remote(0)}),
+            0);
+  EXPECT_EQ(c.one_at_a().status, WcStatus::success);
+  EXPECT_TRUE(c.wait_until_counted_at_b("qp.dropped_refused", before));
+  EXPECT_EQ(c.counted_at_b("qp.dropped_no_receive"), unready);
+  EXPECT_EQ(c.pb.state(), QpState::rts);
+}
+
 TEST_P(Datagrams, UcDeliversInOrderAndDropsWhatFindsNoReceive) {
   Connected c(GetParam(), of(QpType::uc));
   const Sge to = c.b.sge(1'000'000, 50'000);
