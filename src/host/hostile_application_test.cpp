@@ -146,6 +146,11 @@ TEST_F(HostileApplication, MayNotAttachWithMemoryThatItCanTakeAway) {
   // not map the memory.
   ASSERT_EQ(::fcntl(unsealed.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
   refused(Hostile::attach_call(kBytes), unsealed.get(), Status::invalid);
+  // Without F_SEAL_GROW it could grow, and the next program would not accept a file of another size.
+  const base::FileDescriptor growing(::memfd_create("growing", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  ASSERT_EQ(::ftruncate(growing.get(), kBytes), 0);
+  ASSERT_EQ(::fcntl(growing.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL), 0);
+  refused(Hostile::attach_call(kBytes), growing.get(), Status::invalid);
   refused(Hostile::attach_call(kBytes), -1, Status::invalid);
   refused(Hostile::attach_call(kBytes + 4096), arena.descriptor(), Status::invalid);
   refused(Hostile::attach_call(kBytes - 4096), arena.descriptor(), Status::invalid);

@@ -65,7 +65,7 @@ TEST(ShmLimits, MemoryOfReservedHugePagesIsRefused) {
   const base::FileDescriptor file(::memfd_create("huge", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB));
   ASSERT_TRUE(file.is_open());
   ASSERT_EQ(::ftruncate(file.get(), kBytes), 0);
-  ASSERT_EQ(::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL), 0);
+  ASSERT_EQ(::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL), 0);
   const auto memory = Memory::adopt(file.get(), {.head_bytes = kBytes});
   ASSERT_FALSE(memory);
   EXPECT_EQ(memory.error().status, Status::invalid) << memory.error().message;

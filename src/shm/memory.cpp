@@ -59,14 +59,13 @@ Result<Memory> Memory::adopt(int file, const Layout& layout) {
   struct stat facts{};
   struct statfs system{};
   const int seals = ::fcntl(file, F_GET_SEALS);  // fails unless it is a memfd, so the calls below cannot block
-  // F_SEAL_SEAL: else the peer could add F_SEAL_FUTURE_WRITE, and whoever has to map it once more could not.
-  constexpr int kWanted = F_SEAL_SHRINK | F_SEAL_SEAL;
-  if (seals < 0 || (seals & kWanted) != kWanted || ::fstatfs(file, &system) != 0 || system.f_type == HUGETLBFS_MAGIC ||
+  // A daemon that is replaced maps it once more. It must then have the same size, and no F_SEAL_FUTURE_WRITE.
+  if (seals < 0 || (seals & kSeals) != kSeals || ::fstatfs(file, &system) != 0 || system.f_type == HUGETLBFS_MAGIC ||
       ::fstat(file, &facts) != 0 || static_cast<std::uint64_t>(facts.st_size) != layout.file_bytes()) {
     return std::unexpected(Error{
         Status::invalid, 0,
-        "shared memory of another size, that could shrink or be sealed later, or of reserved huge pages, of which "
-        "none may be left: the peer is no engine"});
+        "shared memory of another size, that could change its size or be sealed later, or of reserved huge pages, of "
+        "which none may be left: the peer is no engine"});
   }
   return map(file, layout);
 }

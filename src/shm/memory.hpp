@@ -1,6 +1,6 @@
 #pragma once
-// Memory shared between two processes: a memfd sealed against shrinking, so no access can hit a truncated page. The
-// kernel frees it with its last user.
+// Memory shared between two processes: a memfd of a fixed size, so no access can hit a truncated page. The kernel
+// frees it with its last user.
 
 #include <cstddef>
 #include <cstdint>
@@ -29,8 +29,8 @@ class Memory {
 
   /// Creates zeroed memory. `is_there` populates all pages now, so that none faults later.
   static Result<Memory> create(const Layout& layout, bool is_there = false);
-  /// Maps a descriptor from another process. Returns `invalid` if its length is wrong or if it could shrink. The caller
-  /// keeps the descriptor.
+  /// Maps a descriptor from another process. Returns `invalid` if its length is wrong or could change, or if seals
+  /// could be added. The caller keeps the descriptor.
   static Result<Memory> adopt(int file, const Layout& layout);
 
   /// Valid only for memory from create().
