@@ -1,8 +1,7 @@
 #pragma once
-// How often this program has asked for memory: the heap, in whatever way (malloc and its family, all kinds of new), and
-// the kernel (mmap, mremap). One source of a program includes it, and with it an allocator that counts: the C library's
-// functions under their own names, which everybody finds first. A sanitizer has put its own there already, and tells of
-// each call.
+// Counts this program's allocations: from the heap (malloc and its family, all forms of new) and from the kernel (mmap,
+// mremap). Exactly one source file of a program includes this header. It replaces the C library's allocation functions
+// by name. Sanitizer builds install a hook in the sanitizer's allocator instead.
 
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -74,7 +73,7 @@ int posix_memalign(void** memory, std::size_t alignment, std::size_t bytes) noex
 }
 #endif
 
-// Those of the library and of this program; what the C library maps for itself is seen as malloc().
+// Counts mappings made by the library and by this program. Mappings that the C library makes are counted as malloc().
 extern "C" {
 void* mmap(void* at, std::size_t bytes, int rights, int flags, int file, off_t offset) noexcept {
   fairlead::tests::count_allocation();

@@ -1,4 +1,5 @@
-// AM-2 programs in C, as jobs of several processes: by our own console, by mpirun, by hand; with loss; and with deaths.
+// AM-2 programs in C, run as jobs of several processes. The launcher is our own console, mpirun or the test itself.
+// Some jobs lose datagrams or ranks.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -37,7 +38,7 @@ TEST(Amudp, EachCallGivesItsErrors) {
   EXPECT_EQ(finished.exit_code, 0) << finished.error_output;
 }
 
-// How: P polls, B blocks.
+// Parameter `how`: P polls, B blocks.
 using Job = std::tuple<int, const char*, const char*, const char*>;  // ranks, how, path, lost datagrams
 class AmudpJobs : public testing::TestWithParam<Job> {};
 
@@ -67,9 +68,8 @@ TEST(Amudp, WhatIsNotTakenComesBackAndThePairGoesOn) {
   EXPECT_EQ(finished.output, "all came back\n");
 }
 
-// That it takes less than a second is the console's design (its limits are asserted when it is compiled), and that the
-// others are told at once is AmudpJob.ADeathIsToldToTheOthersAtOnceWithItsName. Here: without a word from the console,
-// and without its kill where a rank cannot end, the others would sleep for 100 s.
+// The message about the death must come from the console. Without its message to the ranks, and without its SIGKILL
+// where a rank cannot end, the other ranks would sleep for 100 s.
 class AmudpDeaths : public testing::TestWithParam<const char*> {};
 TEST_P(AmudpDeaths, OfOneRankEndTheJobAndAreNamed) {
   const Finished finished = run({program("mortal"), "4", "L", "2", GetParam()});
@@ -90,12 +90,13 @@ TEST(Amudp, OneRanksExitIsTheJobsAndCallbacksRun) {
   }
 }
 
-// A port that a rank has left must not go to a rank of a job beside this one: that would be met there.
+// Jobs that run in parallel use disjoint ports. Otherwise a rank of another job could get a port that a rank has left.
 std::string ports_of_this_process() {
   return "FAIRLEAD_PORT_FIRST=" + std::to_string(24'600 + ::getpid() % 900 * 8);
 }
 
-// The rank that leaves, and how all wait: P polls, B blocks. FAIRLEAD_TEST_LEAVES=1000 plays each case so many times.
+// The rank that leaves, and how all ranks wait (P polls, B blocks). FAIRLEAD_TEST_LEAVES=1000 sets the number of rounds
+// of each case.
 using Leave = std::tuple<const char*, const char*, const char*, const char*>;  // rank, how, path, lost datagrams
 class AmudpLeaves : public testing::TestWithParam<Leave> {};
 
@@ -123,7 +124,7 @@ TEST(Amudp, ByACommandOfTheUser) {
       run({"env", "AMUDP_CSPAWN_CMD=for i in $(seq %N); do %C & done; wait", program("kinds"), "3", "C", "1", "P"}), 3);
 }
 
-// ssh is played by a shell that drops the host and keeps the input.
+// A shell script stands in for ssh. It drops the host name, and its input stays open.
 TEST(Amudp, BySsh) {
   const std::string shell = testing::TempDir() + "/ssh_for_amudp_test.sh";
   std::ofstream(shell) << "#!/bin/sh\nshift 3\nexec /bin/sh -c \"$1\"\n";
@@ -154,7 +155,7 @@ TEST(Amudp, ByHandAndStrangersStayOut) {
   EXPECT_EQ(second.wait(20s), 0) << second.error_output();
 }
 
-// Half of the ranks in a network of their own, with that many percent of the datagrams between them lost.
+// Half of the ranks run in another network namespace. `percent` of the datagrams between the two namespaces are lost.
 struct NetworkJob {
   int ranks, percent;
   const char* how;
@@ -198,7 +199,7 @@ TEST(Amudp, ByMpirun) {
   }
 }
 
-// Objects compiled against AMUDP long ago: by its names, and by their types.
+// Objects compiled against the original AMUDP link with our library: the same symbols, and functions or data as there.
 TEST(Amudp, OldObjectsRelink) {
   expect_done(run({program("relink"), "3", "L"}), 3);
   std::ifstream list(FAIRLEAD_SOURCE_FOLDER "/doors/amudp/tests/symbols.txt");

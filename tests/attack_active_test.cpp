@@ -1,5 +1,6 @@
-// A stranger on the network (stranger.hpp) against an endpoint of active messages in a whole engine with its socket.
-// Each attack is one that worked; beside it stands what an honest peer does, so that a deaf engine does not pass.
+// A stranger on the network (stranger.hpp) attacks an endpoint of active messages in a whole engine with its socket.
+// Each attack worked once. Each test also checks that an honest request is served, so an engine that ignores everything
+// fails.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,7 +22,7 @@ constexpr std::uint64_t kTagKey = 0x5EC2E7;
 constexpr std::uint8_t kHandler = 10;
 constexpr std::uint8_t kPlacedBit = 0x80;
 
-/// An endpoint that counts whatever comes out of the network.
+/// An endpoint that counts the messages and errors that it receives.
 class AttackedEndpoint : public testing::Test {
  protected:
   void SetUp() override {
@@ -56,7 +57,8 @@ class AttackedEndpoint : public testing::Test {
             .key = 1,
             .offset = 100};
   }
-  /// What everybody may who knows the tag: comes last, and shows that all before it has been served.
+  /// Sends a request with the right tag, which anybody may. Called last: when it is served, all earlier messages have
+  /// been.
   void expect_a_request_is_served() {
     wire::Envelope request = to_endpoint(Operation::active_request);
     request.flags = am::Word{.kind = am::Word::Kind::brief, .handler = kHandler}.pack();
@@ -81,7 +83,7 @@ class AttackedEndpoint : public testing::Test {
   int told_ = 0, handled_ = 0;
 };
 
-// A thousand guesses fit into a datagram. They are counted, nothing is written, and there is an end to it.
+// One datagram holds a thousand guesses. The engine counts them, writes nothing and puts the stranger out.
 TEST_F(AttackedEndpoint, IsNotGuessedAt) {
   const std::vector<std::byte> evil(8, std::byte{0xEE});
   wire::Envelope guess = to_endpoint(Operation::active_reply);
@@ -96,7 +98,7 @@ TEST_F(AttackedEndpoint, IsNotGuessedAt) {
   EXPECT_TRUE(is_segment_untouched());
 }
 
-// None of the four kinds without its secret, placed or not: nothing is written, no handler runs.
+// Sends all four operations with wrong secrets, placed and not placed. The engine writes nothing and runs no handler.
 TEST_F(AttackedEndpoint, IsNotWrittenToByAStranger) {
   const std::vector<std::byte> evil(200, std::byte{0xEE});
   for (const Operation operation :

@@ -1,5 +1,5 @@
-// A stranger on the network (stranger.hpp) against the bulk transfers of a whole engine with its socket, while somebody
-// decent uses it. Each attack is one that worked.
+// A stranger on the network (stranger.hpp) attacks the bulk transfers of a whole engine with its socket, while an
+// honest peer uses the engine. Each attack worked once.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,8 +19,8 @@ class AttackedEngine : public AttackedPair {
   Stranger stranger_{victim_.core->address()};
 };
 
-// Each request has to be answered, and the answers find no room: those to others do not wait behind them, none of them
-// is thrown away, and there is an end to it.
+// The engine must answer each request, but the stranger acknowledges no answer. Answers to other peers do not wait
+// behind those, and at a bound the engine puts the stranger out.
 TEST_F(AttackedEngine, AnswersOthersThoughOneAsksForMuchAndTakesNothing) {
   expect_a_transfer_ends_well(true);
   stranger_.acknowledges = false;
@@ -43,12 +43,13 @@ TEST_F(AttackedEngine, AnswersOthersThoughOneAsksForMuchAndTakesNothing) {
   expect_a_transfer_ends_well(false);
 }
 
-// What travels of a key is added to it, so it must not be told to everybody who greets.
+// Messages carry keys XOR the engine's epoch, so hellos, which anybody can get, must not contain that epoch.
 TEST_F(AttackedEngine, TellsNobodyItsEpoch) {
   EXPECT_NE(stranger_.theirs().epoch, victim_.core->epoch());
 }
 
-// Keys of memory, by the ten thousands: whoever has the right to one does not show so many others.
+// A stranger guesses tens of thousands of memory keys. No honest peer sends so many wrong keys, so the engine puts the
+// stranger out.
 TEST_F(AttackedEngine, PutsOutWhoeverGuessesKeys) {
   int said = 0;
   for (; said < 190'000 && !stranger_.is_closed(); ++said) {

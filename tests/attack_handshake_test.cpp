@@ -1,6 +1,6 @@
-// Strangers who greet a whole engine, and whoever speaks in the names of others: nothing is kept for those who have not
-// shown that they hear us, those who have cannot shut others out, and a session that is open, or being opened, is
-// nobody's but its two ends'.
+// Strangers send hellos to a whole engine, or datagrams with forged sender addresses. The engine keeps no state for
+// senders that have not proven their address. Senders with proven addresses cannot shut others out. Only the two ends
+// of a session can affect it, also while it opens.
 
 #include <gtest/gtest.h>
 
@@ -39,7 +39,7 @@ TEST_F(AttackedHandshake, HellosWithoutACookieLeaveNothingBehind) {
         ++hello.token;
         stranger->send_datagram(Stranger::datagram_of(hello));
       }
-      // What does not fit into the socket is lost, as on a wire; so the decent one has its turn now and then.
+      // Datagrams that exceed the socket's buffer are lost, so the honest peer makes a transfer after each round.
       expect_a_transfer_ends_well(round % 2 == 0);
       if (HasFatalFailure()) return;
     }
@@ -97,7 +97,7 @@ TEST_F(FullTable, OfManyHostsGivesWayWhereItIsNotUsed) {
   EXPECT_GT(victim_.counter("link.peers_forgotten"), 0U);
 }
 
-// Whoever knows a session's token, but is somewhere else.
+// An attacker knows the token of a session but sends from another address.
 TEST_F(AttackedHandshake, ATokenIsNoGoodFromAnotherAddress) {
   Stranger owner(victim_.core->address()), thief(victim_.core->address(), host(1));
   ASSERT_TRUE(owner.open_session());
@@ -125,7 +125,7 @@ class SpoofedHandshake : public AttackedHandshake {
     AttackedHandshake::SetUp();
   }
 
-  /// One of each kind, to one end in the other's name, with a token made up.
+  /// Sends one datagram of each kind to `to` with `from` as the forged sender, and with made-up tokens.
   void speak_in_the_name_of(const Node& from, const Node& to) {
     using wire::Kind;
     const std::vector<std::byte> record = Stranger::record_of({.operation = wire::Operation::done});
@@ -181,8 +181,8 @@ TEST_F(SpoofedHandshake, AnOpenSessionGoesOn) {
   expect_held(before, 256 << 10);
 }
 
-// It has the answer to its greeting, and its first segment is under way. (A session opens so fast that what is sent
-// blindly, as below, comes too late.)
+// The newcomer has the answer to its hello, but its first segment is not yet acknowledged. Forged hellos without this
+// synchronization, as in the next test, would come too late.
 TEST_F(SpoofedHandshake, NobodyElseGetsThePlaceOfWhoIsBeingOpened) {
   for (int i = 0; i < 10; ++i) {
     Stranger newcomer(victim_.core->address(), host(1 + i));

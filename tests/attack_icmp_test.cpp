@@ -1,5 +1,5 @@
-// Forged ICMP "too big" about all that two engines send to each other, in a network of the test's own: the length of
-// their datagrams stays what it is, also for those that meet later, and nothing is lost.
+// Forged ICMP "too big" messages for the traffic between two engines, in a network namespace of the test. Neither these
+// engines nor later ones shorten their datagrams, and nothing is lost.
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 namespace fairlead::tests {
 namespace {
 
-/// Comes first, so that engines are made inside.
+/// Must be the first object of a test, so that the engines are created in this namespace.
 class OwnNetwork {
  public:
   OwnNetwork() : network_(base::make_network()) {

@@ -1,5 +1,6 @@
-// Strangers who have a session with a whole engine, as anybody may, and misuse it: they guess, forge, take nothing, or
-// begin what they never end. What others have is not theirs, and what is kept for them has an end.
+// Strangers with open sessions, which anybody may have, misuse a whole engine. They guess, forge, acknowledge nothing,
+// or begin messages that they never end. Other peers' operations are not affected, and the state kept for strangers is
+// bounded.
 
 #include <gtest/gtest.h>
 
@@ -15,7 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 using wire::Operation;
 
-constexpr auto kAtMost = 60s;  // of what has to end
+constexpr auto kAtMost = 60s;  // for what has to end
 
 class AttackedByPeers : public AttackedPair {
  protected:
@@ -29,7 +30,8 @@ class AttackedByPeers : public AttackedPair {
   Stranger stranger_{victim_.core->address(), "127.0.1.1"};
 };
 
-// All places of sessions, with tokens made up: each is refused, and answered as far as the budget goes.
+// Guesses use all session slots with made-up tokens. The engine refuses each, and answers as many as its budget of
+// answers permits.
 TEST_F(AttackedByPeers, GuessedTokensAreCountedAndLeadNowhere) {
   const Held before = held();
   const std::vector<std::byte> record = Stranger::record_of({.operation = Operation::done});
@@ -51,7 +53,7 @@ TEST_F(AttackedByPeers, GuessedTokensAreCountedAndLeadNowhere) {
   expect_held(before, 256 << 10);
 }
 
-// Even with the right name of somebody else's operation: only whom it was asked of may end it.
+// Only the peer that was asked can complete an operation. A forger fails even with the operation's name.
 TEST_F(AttackedByPeers, NobodyEndsWhatOthersWereAsked) {
   Stranger asked(decent_.core->address(), "127.0.1.2"), forger(decent_.core->address(), "127.0.1.3");
   ASSERT_TRUE(asked.open_session());
@@ -91,12 +93,12 @@ TEST_F(AttackedByPeers, NobodyEndsWhatOthersWereAsked) {
   }
 }
 
-/// A short time without progress ends a session.
+/// A victim that ends a session after a short time without progress.
 class ImpatientVictim : public AttackedByPeers {
  protected:
   ImpatientVictim() : AttackedByPeers({{"give_up_after", "300"}}) {}
 
-  /// It is heard all the time, until it is put out.
+  /// The stranger keeps sending until the victim puts it out.
   bool is_put_out_though_it_speaks() {
     const auto until = std::chrono::steady_clock::now() + kAtMost;
     while (!stranger_.is_closed() && std::chrono::steady_clock::now() < until) {
@@ -131,7 +133,7 @@ TEST_F(ImpatientVictim, EndsWhatIsNeverAcknowledged) {
   expect_held(before, 8 << 20);
 }
 
-// What comes after it in the same buffer is told all the same, and the buffer's owner gets it back.
+// Later messages in the same buffer are delivered nevertheless, and the buffer's owner gets it back.
 TEST_F(ImpatientVictim, EndsAMessageThatIsBegunAndNeverEnded) {
   std::vector<std::byte> inbox(65'536);
   const iovec memory{inbox.data(), inbox.size()};

@@ -1,6 +1,6 @@
-// Strangers of this host against an engine's connections and shared memory. Each attack is one that worked; beside it
-// stands what an honest peer does afterwards, so that a deaf engine does not pass. What would block does so for an
-// hour: an alarm ends the test then.
+// Strangers of this host attack an engine's connections and shared memory. Each attack worked once. Each test also
+// checks that an honest peer is served, so an engine that ignores everything fails. An operation that blocks would take
+// an hour. An alarm ends the test in that case.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -49,10 +49,10 @@ class AttackedHub : public testing::Test {
     options.ring_bytes = 64 * 1024;
     return Connections::open(own, own.port, options).value();
   }
-  /// Of this process: children are told theirs.
+  /// Addresses depend on the process id, so child processes get them from the test.
   static base::SocketAddress place(std::uint16_t number) { return base::place_for_tests(number); }
 
-  /// Somebody of our own user is served as if nothing had happened.
+  /// Checks that the victim admits a peer of our own user.
   static void expect_an_honest_peer_is_served(Connections& victim) {
     const auto honest = connections(2);
     ASSERT_TRUE(honest->ask(place(1), {}));
@@ -64,14 +64,14 @@ class AttackedHub : public testing::Test {
   }
 };
 
-/// A connection to `there`, as a stranger's program makes it.
+/// Connects to `there` as a stranger's program would.
 base::FileDescriptor connect_to(const base::SocketAddress& there) {
   base::FileDescriptor socket = shm::Socket::make();
   const auto name = shm::Name::of(there, {}).value();
   return ::connect(socket.get(), name.kernel(), name.length()) == 0 ? std::move(socket) : base::FileDescriptor();
 }
 
-/// Bytes with descriptors, however many.
+/// Sends bytes with any number of descriptors.
 bool send_with(int socket, std::span<const std::byte> bytes, std::span<const int> descriptors) {
   alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(16 * sizeof(int))> control{};
   iovec piece{const_cast<std::byte*>(bytes.data()), bytes.size()};
@@ -88,8 +88,8 @@ bool send_with(int socket, std::span<const std::byte> bytes, std::span<const int
   return ::sendmsg(socket, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
 }
 
-/// Connects, and sends a greeting with descriptors, of which the last close of the last one takes an hour. That is left
-/// to the other side.
+/// Connects and sends a greeting with descriptors. The last descriptor is of a socket whose final close takes an hour,
+/// and the receiver holds its last reference.
 void greet_with_what_lingers(OtherUser& line, const base::SocketAddress& there, const base::SocketAddress& own,
                              std::size_t descriptors) {
   const base::FileDescriptor socket = connect_to(there);
@@ -100,7 +100,7 @@ void greet_with_what_lingers(OtherUser& line, const base::SocketAddress& there, 
   if (!send_with(socket.get(), std::as_bytes(std::span(&greeting, 1)), sent)) return;
   lingering.take().reset();
   line.say('s');
-  line.hear('e');  // until then nothing ends the lingering
+  line.hear('e');  // the lingering socket stays until then
 }
 
 struct Lingering {
@@ -148,7 +148,7 @@ const shm::ConnectionOptions kAll{.admits_all = true};
 
 class Impersonated : public AttackedHub {
  protected:
-  /// A connections that is asked by another user, who says he is at `own` and knows `key`; both say how it ended.
+  /// Opens connections at `own` as another user and asks `there` with `key`. Both results are told to the test.
   static void ask_and_tell(OtherUser& line, const base::SocketAddress& own, const base::SocketAddress& there,
                            const base::SipKey& key) {
     const auto connections = hub_at(own, kAll);
@@ -162,7 +162,7 @@ class Impersonated : public AttackedHub {
   static void attend(Connections& connections) {
     for (int i = 0; i < 1000; ++i) connections.attend({});
   }
-  /// What it tells us since the last call, of one kind.
+  /// Addresses in the events of one kind since the last call.
   static std::vector<base::SocketAddress> told(Connections& connections, Kind kind) {
     std::vector<base::SocketAddress> addresses;
     while (const auto event = connections.next_event())
@@ -204,7 +204,7 @@ TEST_F(Impersonated, WhoDoesNotIsNot) {
   EXPECT_TRUE(liar.hear('d'));
 }
 
-// He has bound the name of an address; its owner's messages are for the owner.
+// The liar has bound the name of another address. Messages to that address are only for its owner.
 TEST_F(Impersonated, WhoHasBoundTheNameIsNotGreeted) {
   const auto evil = place(5);
   OtherUser liar(OtherUser::kNobody, [&](OtherUser& line) {
@@ -235,7 +235,7 @@ TEST_F(Impersonated, AnAnswerNeedsTheKeyToo) {
     line.say('o');
     line.hear('g');
     shm::Greeting greeting;
-    // It answers what it got, as it got it: the proof in it is right, but of a greeting.
+    // The liar reflects the greeting. Its proof is right, but it is a proof of a greeting, not of an answer.
     const auto socket = listener.accept().value();
     const auto letter = socket.receive(std::as_writable_bytes(std::span(&greeting, 1)));
     greeting.ip = evil.ip, greeting.port = evil.port, greeting.user = ::geteuid();
@@ -257,7 +257,8 @@ TEST_F(Impersonated, AnAnswerNeedsTheKeyToo) {
   EXPECT_EQ(victim->counters().opened, 0u);
 }
 
-// A third, who passes on to the right one what was meant for him, is named by the kernel as himself.
+// A third process passes on a greeting that was meant for it. The kernel's credentials name the third process, so the
+// proof does not fit.
 TEST_F(Impersonated, WhatIsPassedOnIsNotBelieved) {
   const auto there = place(1), own = place(5);
   const auto victim = connections(1, kAll);
@@ -278,7 +279,8 @@ TEST_F(Impersonated, WhatIsPassedOnIsNotBelieved) {
   EXPECT_EQ(victim->counters().opened, 0u);
 }
 
-// Names are of this host; addresses of others cannot be had by binding theirs, not even by our own user.
+// Names of sockets belong to this host. A process cannot claim another host's address by binding its name, not even one
+// of our own user.
 TEST_F(Impersonated, NobodyHereIsAtAnAddressOfAnotherHost) {
   const auto elsewhere = base::SocketAddress::from_ip("192.0.2.7", 20480).value();
   const auto victim = connections(1);
@@ -295,7 +297,7 @@ TEST_F(Impersonated, NobodyHereIsAtAnAddressOfAnotherHost) {
 
 // Places and memory ---------------------------------------------------------------------------------------------------
 
-// Nobody has given it our memory, so nobody waits for it to leave.
+// This peer never got our arena. It therefore does not count as a reader that the owner waits for.
 TEST_F(Impersonated, AStrangerIsNoVisitorOfWhatItHasNot) {
   const auto there = place(1), own = place(5);
   shm::ConnectionOptions options = kAll;
@@ -326,7 +328,7 @@ TEST_F(Impersonated, AStrangerIsNoVisitorOfWhatItHasNot) {
   EXPECT_FALSE(victim->read_sections().is_used(shm::Withdrawn::region(kSlot)));
 }
 
-// The doorbell is shared by all peers: whoever clears what others set there holds them up, but not for long.
+// All peers share the doorbell. A peer that clears the bits of others delays them, but only for milliseconds.
 TEST_F(Impersonated, WhoeverSilencesTheDoorbellHoldsUpOthersForMillisecondsOnly) {
   const auto there = place(1), own = place(5);
   const auto victim = connections(1, kAll);
@@ -374,7 +376,8 @@ TEST_F(Impersonated, WhoeverSilencesTheDoorbellHoldsUpOthersForMillisecondsOnly)
   EXPECT_TRUE(looks_at(slot));
 }
 
-// Connections that say nothing: they are few for each user, the oldest gives way, and none is there for long.
+// Silent connections: each user may have only a few, a new one replaces the oldest, and each is closed after
+// a short time.
 TEST_F(Impersonated, AUserWithManyConnectionsKeepsOutOnlyItself) {
   constexpr std::uint32_t kMany = 40, kOfOneUser = 16;
   const auto there = place(1), own = place(5);
@@ -405,10 +408,10 @@ TEST_F(Impersonated, AUserWithManyConnectionsKeepsOutOnlyItself) {
 
 const shm::ConnectionOptions kShowing{.arena_bytes = 1 << 20, .arena_head_bytes = 4096};
 
-/// In a user namespace of its own, where our user has that number; 0: none.
+/// Enters a new user namespace in which our user has the id `number`. 0: our user is not mapped.
 bool is_apart_as(std::uint32_t number) {
   const std::uint32_t user = ::geteuid();
-  ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);  // else our files in /proc are root's
+  ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);  // otherwise root owns our files in /proc
   if (::unshare(CLONE_NEWUSER) != 0) return false;
   return number == 0 ||
          static_cast<bool>(std::ofstream("/proc/self/uid_map") << fmt::format("{} {} 1", number, user) << std::flush);
@@ -416,7 +419,7 @@ bool is_apart_as(std::uint32_t number) {
 
 class AttackedNamespace : public AttackedHub, public testing::WithParamInterface<std::uint32_t> {
  protected:
-  /// Asks for the victim as that user: 'o' if it was opened with the victim's memory, 'd' if it was declined.
+  /// Connects to the victim as `user`: 'o' if opened with the victim's arena, 'd' if declined.
   static char asked_as(std::uint32_t user, const base::SocketAddress& own, const base::SocketAddress& there,
                        OtherUser& victim) {
     OtherUser asking(user, [&](OtherUser& line) {
@@ -450,7 +453,7 @@ TEST_P(AttackedNamespace, TakesNoStrangerForItself) {
   });
   ASSERT_TRUE(victim.hear('o')) << "no user namespace";
   EXPECT_EQ(asked_as(OtherUser::kSomebody + 1, evil, there, victim), 'd');
-  // Where its own user can be told from others, it is admitted.
+  // The victim admits its own user if it can tell that user from others.
   const bool is_known = GetParam() != 0 && GetParam() != OtherUser::kNobody;
   EXPECT_EQ(asked_as(OtherUser::kSomebody, friendly, there, victim), is_known ? 'o' : 'd');
 }

@@ -1,5 +1,5 @@
-// A stranger on the network (stranger.hpp) against the queue pairs of a whole engine with its socket. Each attack is
-// one that worked.
+// A stranger on the network (stranger.hpp) attacks the queue pairs of a whole engine with its socket. Each attack
+// worked once.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,8 @@ namespace {
 
 using wire::Operation;
 
-constexpr std::uint16_t kPortFirst = 20480;  // of engines with queue pairs: a number's upper bits are the port
+// the upper bits of a queue pair's number are its engine's port, counted from here
+constexpr std::uint16_t kPortFirst = 20480;
 constexpr const char* kStrangersIp = "127.0.0.77";
 
 class AttackedQueuePair : public testing::Test {
@@ -22,7 +23,7 @@ class AttackedQueuePair : public testing::Test {
   base::SocketAddress address_of(const verbs::QueuePair& pair) const {
     return *base::SocketAddress::from_ip("127.0.0.1", static_cast<std::uint16_t>(kPortFirst + (pair.number() >> 14)));
   }
-  /// As a device tells its gid.
+  /// A device with the stranger's address as its gid.
   static verbs::Device device_of(const Stranger& stranger) {
     verbs::Device device;
     device.gid = stranger.address().ip;
@@ -35,7 +36,7 @@ class AttackedQueuePair : public testing::Test {
   verbs::Side side_{1, verbs::Road::udp};
 };
 
-// One request was executed; what may be done under its number again is what may be done at all.
+// The engine has executed a write. The same request number with a read must get the check of the right to read.
 TEST_F(AttackedQueuePair, IsNotReadUnderTheNumberOfAWrite) {
   auto pair = verbs::make_pair_at(side_);
   ASSERT_TRUE(pair) << pair.error().message;
@@ -71,7 +72,7 @@ TEST_F(AttackedQueuePair, IsNotReadUnderTheNumberOfAWrite) {
   EXPECT_NE(stranger.heard().front().envelope.status, 0) << "and hears that it may not";
 }
 
-// Datagrams that never end, to a queue whose key it does not know: nothing is kept of them.
+// Unfinished datagrams to a queue pair with a wrong key: the engine drops them at their first chunk.
 TEST_F(AttackedQueuePair, KeepsNothingOfDatagramsThatItWouldNotTake) {
   auto pair = verbs::make_pair_at(side_, verbs::QpType::ud);
   ASSERT_TRUE(pair) << pair.error().message;
@@ -81,7 +82,7 @@ TEST_F(AttackedQueuePair, KeepsNothingOfDatagramsThatItWouldNotTake) {
   const verbs::Sge sge = side_.sge(0, 8192);
   ASSERT_EQ(pair->post_receive(verbs::ReceiveRequest{.id = 5, .sges = {&sge, 1}}), 0);
   const std::vector<std::byte> half(2000);
-  constexpr std::uint32_t kOpen = 64;  // as many as one peer may have open
+  constexpr std::uint32_t kOpen = 64;  // the number of unfinished messages that a peer may have
   for (std::uint32_t slot = 0; slot < kOpen; ++slot) {
     stranger.say_chunk({.operation = Operation::pair_datagram,
                         .source_port = 9,
@@ -93,7 +94,7 @@ TEST_F(AttackedQueuePair, KeepsNothingOfDatagramsThatItWouldNotTake) {
   EXPECT_EQ(side_.counted("qp.dropped_queue_key"), 32u);
   EXPECT_EQ(side_.counted("qp.refused_not_ready"), 32u);
 
-  // Who knows the key is heard, in the same way.
+  // A sender with the right key is heard when it sends chunks in the same way.
   Stranger decent(address_of(*pair), "127.0.0.78");
   ASSERT_TRUE(decent.open_session());
   const wire::Envelope envelope{

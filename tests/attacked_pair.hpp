@@ -1,6 +1,6 @@
 #pragma once
-// Two engines with their sockets on the loopback, a victim and somebody decent who uses it: what strangers
-// (stranger.hpp) do to the one must not be felt by the other.
+// Two engines with their sockets on the loopback: a victim, and an honest peer that uses it. What strangers
+// (stranger.hpp) do to the victim must not affect the honest peer.
 
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ class Node {
   engine::RemotePort name() const { return {core->address(), kPort}; }
   std::uint64_t counter(const std::string& name) const;
   std::size_t peers() const { return core->facts().peers.size(); }
-  /// The next event, which is waited for.
+  /// Waits for the next event.
   std::optional<engine::Completion> next() const;
 
   std::shared_ptr<engine::Core> core;
@@ -45,16 +45,17 @@ class AttackedPair : public testing::Test {
       : victim_("127.0.0.1", settings), decent_("127.0.0.2", settings) {}
 
  protected:
-  /// A put or a get of a decent one, that has to end well.
+  /// A put or a get by the honest peer, which must succeed.
   void expect_a_transfer_ends_well(bool is_put) { expect_a_transfer_ends_well(decent_, is_put); }
   void expect_a_transfer_ends_well(const Node& initiator, bool is_put);
 
-  /// What this process holds: descriptors, and bytes of its heap (0 where the allocator does not tell).
+  /// Descriptors of this process, and bytes of its heap (0 if the allocator does not tell).
   struct Held {
     std::size_t descriptors = 0, bytes = 0;
   };
   static Held held();
-  /// No more than before, but for `bytes` of the heap and the connected sockets that busy peers get.
+  /// Checks that this process holds no more than before, apart from `bytes` of heap and the connected sockets of hot
+  /// peers.
   static void expect_held(const Held& before, std::size_t bytes);
 
   Node victim_, decent_;

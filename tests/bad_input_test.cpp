@@ -1,6 +1,6 @@
-// Bad input from outside. Datagrams: a running server is shot at with random and mutated ones, keeps serving, and
-// accounts for each by reason. Command lines: one line that names the fault, exit code 2, nothing sent.
-// FAIRLEAD_TEST_DATAGRAMS=1000000 makes it long, FAIRLEAD_TEST_SEED chooses others.
+// Bad input from outside. A running server gets random and mutated datagrams. It keeps serving, and counts each
+// datagram by reason. Wrong command lines give one line that names the fault and exit code 2, and send nothing.
+// FAIRLEAD_TEST_DATAGRAMS=1000000 sets the number of datagrams, FAIRLEAD_TEST_SEED the random seed.
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
@@ -35,7 +35,7 @@ using Json = nlohmann::json;
 using Words = std::vector<std::string>;
 using Datagram = std::vector<std::byte>;
 
-/// A plain UDP socket of 127.0.0.1.
+/// A UDP socket of 127.0.0.1.
 class Socket {
  public:
   Socket() : descriptor_(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
@@ -54,7 +54,7 @@ class Socket {
     return sendto(descriptor_.get(), bytes.data(), bytes.size(), 0, reinterpret_cast<const sockaddr*>(&to),
                   sizeof to) == static_cast<ssize_t>(bytes.size());
   }
-  /// Empty if nothing comes for `limit`.
+  /// Empty if no datagram comes within `limit`.
   Datagram receive(std::chrono::milliseconds limit, int* from_port = nullptr) const {
     pollfd look{.fd = descriptor_.get(), .events = POLLIN, .revents = 0};
     if (poll(&look, 1, static_cast<int>(limit.count())) <= 0) return {};
@@ -93,7 +93,7 @@ class BadInput : public testing::Test {
     return Json::parse(server_->output(), nullptr, false);
   }
 
-  /// Real datagrams: those of a client that talks to the server through us.
+  /// Returns datagrams of a client that talks to the server through this process.
   std::vector<Datagram> overhear() const {
     const Socket to_client, to_server;
     ChildProcess client({FAIRLEAD_COMMAND, "bulkping", "client", "--server",
@@ -143,7 +143,7 @@ TEST_F(BadInput, EveryDatagramIsAccountedForAndTheServerServesOn) {
   const Socket attacker;
   for (std::uint64_t i = 1; i <= count; ++i) {
     ASSERT_TRUE(attacker.send_to(port_, make_bad(heard))) << i;
-    // The kernel throws away what does not fit: let the server keep up.
+    // The kernel drops datagrams that exceed the socket's buffer, so wait until the server catches up.
     for (int looks = 0; i % 256 == 0 && kernel_queue(port_).waiting > 0 && looks < 10'000; ++looks)
       std::this_thread::sleep_for(100us);
   }
@@ -176,7 +176,7 @@ TEST_F(BadInput, EveryDatagramIsAccountedForAndTheServerServesOn) {
 }
 
 TEST_F(BadInput, ACommandLineThatIsWrongSendsNothing) {
-  const Socket server;  // whatever arrives here was sent
+  const Socket server;  // receives any datagram that a command line sends
   const std::string good = fmt::format("127.0.0.1@udp:{}:39:12", server.port());
   const auto client = [&](Words more) {
     Words all{"bulkping", "client", "--server", good};

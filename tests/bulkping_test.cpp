@@ -1,4 +1,4 @@
-// `fairlead bulkping` as people run it: a server process and client processes over the loopback.
+// `fairlead bulkping` as users run it: a server process and client processes over the loopback.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -35,7 +35,7 @@ class Bulkping : public testing::Test {
     ASSERT_TRUE(server_->wait_for_text("serving at", 20s)) << server_->error_output();
   }
 
-  /// Ctrl-C, and what it says then.
+  /// Sends SIGINT and returns the server's report.
   Json stop_server() {
     server_->send_signal(SIGINT);
     EXPECT_EQ(server_->wait(20s), 0) << server_->error_output();
@@ -48,7 +48,7 @@ class Bulkping : public testing::Test {
   std::unique_ptr<ChildProcess> server_;
 };
 
-// The first free port, which the client gets, is then the server's.
+// The client's only free port is the server's port, so the client's own engine is at the address that it calls.
 TEST_F(Bulkping, AClientWithoutAServerDoesNotTalkToItself) {
   const std::string port = address_.substr(address_.find(':') + 1, address_.find(':', 15) - address_.find(':') - 1);
   const Finished alone = client({"--set", "port_first=" + port, "--set", "port_count=1"});

@@ -1,5 +1,5 @@
 #pragma once
-// Checks a model of tests/models with spin.
+// Runs spin on a model of tests/models.
 
 #include <sys/wait.h>
 
@@ -10,13 +10,13 @@ namespace fairlead::tests {
 
 enum class ModelOutcome { holds = 0, fails = 1, not_checked = 2 };
 
-/// What of a model: names that it knows, with blanks between them, or none; and a fault to plant, or none.
+/// Which variant of a model: macros that it knows, separated by blanks, or none; and a fault to plant, or none.
 struct ModelCase {
   const char* parts = "";
   const char* fault = "";
 };
 
-/// `model`: its file in tests/models.
+/// `model`: the name of its file in tests/models.
 inline ModelOutcome check_model(const std::string& model, const ModelCase& which) {
   const std::string folder = FAIRLEAD_SOURCE_FOLDER "/tests/models", fault = which.fault;
   const std::string command = "'" + folder + "/run.sh' '" + folder + "/" + model + "' " + which.parts;
@@ -24,7 +24,7 @@ inline ModelOutcome check_model(const std::string& model, const ModelCase& which
   return WIFEXITED(outcome) ? static_cast<ModelOutcome>(WEXITSTATUS(outcome)) : ModelOutcome::not_checked;
 }
 
-/// The name of a test.
+/// The name of a test case.
 inline std::string name_of(const ModelCase& which) {
   std::string name = which.parts;
   if (*which.parts != '\0' && *which.fault != '\0') name += "_";

@@ -18,7 +18,7 @@
 
 #include <fmt/format.h>
 
-extern char** environ;  // of the C library
+extern char** environ;  // from the C library
 
 namespace fairlead::tests {
 namespace {
@@ -45,7 +45,7 @@ bool can_bind_as(int type, std::uint32_t address, int port) {
   return is_bound;
 }
 
-/// The socket stays open, and so ours, until the process ends.
+/// Reserves the port for this process by the name of a socket that stays open until the process ends.
 bool claim(int port) {
   const int descriptor = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   sockaddr_un name{};
@@ -62,7 +62,7 @@ bool claim(int port) {
 ChildProcess::ChildProcess(const std::vector<std::string>& words) {
   output_ = memfd_create("output", MFD_CLOEXEC);
   error_output_ = memfd_create("error output", MFD_CLOEXEC);
-  // Opened anew, for appending: our own reading must not move the place where the process writes.
+  // Opened anew for appending, so that the child does not share our file offset.
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
@@ -144,9 +144,8 @@ bool wait_until_busy(pid_t process, std::chrono::nanoseconds cpu_time, std::chro
   return false;
 }
 
-// Neither one that the kernel would choose for somebody else in the next moment, those begin at 32768, nor one of
-// scripts/verbs_programs.sh, those end at 18999. It is ours by a name that only one socket can have, until the process
-// ends.
+// Avoids the kernel's ephemeral ports, which begin at 32768, and those of scripts/verbs_programs.sh, which end at
+// 18999. claim() reserves the port among tests until this process ends.
 int free_port() {
   constexpr int kFirst = 19'000, kCount = 13'000;
   static std::mt19937 random(std::random_device{}());

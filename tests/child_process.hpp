@@ -1,5 +1,5 @@
 #pragma once
-// A process that a test starts: its output is kept, its end is waited for, and it does not outlive the test.
+// A process that a test starts. The class keeps its output, and ends it with the test.
 
 #include <sys/types.h>
 
@@ -12,19 +12,20 @@ namespace fairlead::tests {
 
 class ChildProcess {
  public:
-  /// `words`: program (looked for in PATH) and arguments. A program that is missing ends with code 127.
+  /// `words`: program (searched in PATH) and arguments. If the program is missing, the exit code is 127.
   explicit ChildProcess(const std::vector<std::string>& words);
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
-  /// SIGKILL, if it still runs.
+  /// Sends SIGKILL if the process still runs.
   ~ChildProcess();
 
   pid_t pid() const { return pid_; }
   void send_signal(int number) const;
 
-  /// Waits for its end, at most `limit`; 128 + signal if it was killed, -1 if it still runs.
+  /// Waits at most `limit` for the process to end. Returns its exit code, 128 + signal if it was killed, -1 if it still
+  /// runs.
   int wait(std::chrono::milliseconds limit);
-  /// Waits until `text` stands in the output or the error output; false if it ended or `limit` passed first.
+  /// Waits until `text` is in the output or the error output. False if the process ends or `limit` passes first.
   bool wait_for_text(const std::string& text, std::chrono::milliseconds limit);
 
   std::string output() const;
@@ -38,22 +39,22 @@ class ChildProcess {
   int exit_code_ = -1;
 };
 
-/// Runs to the end.
+/// Result of a program that has run to its end.
 struct Finished {
   int exit_code = -1;
   std::string output, error_output;
 };
 Finished run(const std::vector<std::string>& words, std::chrono::milliseconds limit = std::chrono::seconds{60});
 
-/// What the process, which need not be our child, has had of the processors; nothing if there is none.
+/// CPU time that a process, not only a child, has used; nothing if there is no such process.
 std::optional<std::chrono::nanoseconds> cpu_time_of(pid_t process);
-/// Waits until it has had that much: beyond its set-up, it does its work. False if it ended or `limit` passed first.
+/// Waits until the process has used `cpu_time`, more than its set-up takes. False if it ends or `limit` passes first.
 bool wait_until_busy(pid_t process, std::chrono::nanoseconds cpu_time, std::chrono::milliseconds limit);
 
-/// A port that nobody has at the moment, neither as UDP on 127.0.0.1 nor as TCP. No other test gets it as long as this
-/// process lives.
+/// A port that no process uses now, neither as UDP on 127.0.0.1 nor as TCP. No other test gets it while this process
+/// lives.
 int free_port();
-/// Whether somebody could have this one now.
+/// Whether a UDP socket of 127.0.0.1 can be bound to the port now.
 bool can_bind(int port);
 
 }  // namespace fairlead::tests

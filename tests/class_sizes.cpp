@@ -11,7 +11,7 @@ bool is_word(char letter) {
   return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_';
 }
 
-/// Where a literal that begins at `at` ends.
+/// Returns the end of the literal that begins at `at`.
 std::size_t end_of_literal(std::string_view text, std::size_t at) {
   const char quote = text[at];
   for (std::size_t i = at + 1; i < text.size(); ++i) {
@@ -31,14 +31,14 @@ std::size_t end_of_raw_literal(std::string_view text, std::size_t at) {
   return end == std::string_view::npos ? text.size() : end + close.size();
 }
 
-/// A preprocessor line, with those that continue it.
+/// Returns the end of a preprocessor line and its continuation lines.
 std::size_t end_of_directive(std::string_view text, std::size_t at) {
   std::size_t end = text.find('\n', at);
   while (end != std::string_view::npos && text[end - 1] == '\\') end = text.find('\n', end + 1);
   return std::min(end, text.size());
 }
 
-/// The text without comments, preprocessor lines, and what literals say.
+/// Removes comments, preprocessor lines and the contents of literals.
 std::string bare(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size();) {
@@ -63,7 +63,7 @@ std::string bare(std::string_view text) {
   return out;
 }
 
-/// `at` is an opening brace; where its block ends.
+/// Returns the end of the block whose opening brace is at `at`.
 std::size_t end_of_block(std::string_view text, std::size_t at) {
   std::size_t depth = 0;
   for (; at < text.size(); ++at) {
@@ -79,7 +79,7 @@ bool starts_as(std::string_view declaration, std::initializer_list<std::string_v
   });
 }
 
-/// Without access labels and a template's head in front, and without parentheses that are no parameters.
+/// Removes access labels, a leading template head, and parentheses that are not parameter lists.
 std::string plain(std::string text) {
   static const std::regex labels("\\b(public|private|protected)\\s*:(?!:)");
   static const std::regex others(
@@ -96,8 +96,8 @@ std::string plain(std::string text) {
   return text;
 }
 
-/// A declaration is a function's if its first parenthesis comes before a brace or an equals sign, and not inside a
-/// template's arguments.
+/// A declaration declares a function if its first parenthesis outside template arguments comes before any brace or
+/// equals sign.
 bool is_function(const std::string& text) {
   const std::string declaration = plain(text);
   if (starts_as(declaration, {"friend", "using", "static_assert", "typedef", "enum", "class", "struct", "union"}))
@@ -114,7 +114,7 @@ bool is_function(const std::string& text) {
   return false;
 }
 
-/// The name of the class whose body follows; empty if it is none's.
+/// Returns the name of the class whose body follows, or an empty string if none does.
 std::string class_name(const std::string& text) {
   const std::string head = plain(text);
   if (!starts_as(head, {"class", "struct", "union"})) return {};
@@ -133,7 +133,7 @@ class Counter {
  public:
   std::vector<ClassSize> sizes;
 
-  /// `text`: what stands between the braces of a class, a namespace, or the whole file.
+  /// `text`: the contents of a class, a namespace or a whole file.
   void count(std::string_view text, const std::string& name) {
     std::size_t functions = 0;
     std::string declaration;
@@ -154,7 +154,7 @@ class Counter {
   }
 
  private:
-  /// 1 if the block is the body of a function.
+  /// Returns 1 if the block is the body of a function.
   std::size_t take_block(std::string_view block, std::string_view rest, const std::string& name,
                          std::string& declaration) {
     if (const std::string inner = class_name(declaration); !inner.empty()) {
@@ -170,7 +170,7 @@ class Counter {
     }
     const std::size_t next = rest.find_first_not_of(" \t\n");
     const bool goes_on = next != std::string_view::npos && (rest[next] == ',' || rest[next] == '{');
-    if (!is_function(declaration) || goes_on) {  // a value, or a member in a constructor's list
+    if (!is_function(declaration) || goes_on) {  // a value, or a member in a constructor's initializer list
       declaration += ' ';
       return 0;
     }

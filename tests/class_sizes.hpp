@@ -1,6 +1,6 @@
 #pragma once
-// How many member functions each class of a C++ text declares, counted without a compiler: constructors, operators and
-// private ones, too; not those that are inherited, nor friends. A class inside another counts by itself.
+// Counts the member functions that each class of a C++ text declares, without a compiler. Constructors, operators and
+// private functions count; inherited functions and friends do not. A nested class counts separately.
 
 #include <cstddef>
 #include <string>

@@ -1,4 +1,4 @@
-// A class is a noun that a reader can hold in mind: none has more than 60 member functions.
+// No class has more than 60 member functions.
 
 #include "tests/class_sizes.hpp"
 

@@ -1,4 +1,4 @@
-// `fairlead doctor`: what works and what does not, with its remedy, for people and for CI.
+// `fairlead doctor` reports what works, what does not and the remedy, as text and as JSON.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

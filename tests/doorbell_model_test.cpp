@@ -1,5 +1,5 @@
-// The model of the doorbell, in a weak memory: it loses no wake-up, and does as soon as one look, fence or order is
-// left out.
+// The doorbell's model under a weak memory model loses no wake-up. It loses one if any check, fence or memory order is
+// removed.
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,5 @@
-// Memory that is not to be had while an engine is at work: each allocation of its passes, one after the other, and from
-// there on a few more. Operations may end without success and peers be lost for it, but all of them end, nothing of the
-// engine is left half done, and what is begun later goes well.
+// Allocations of an engine's passes fail: each alone, and 20 in a row. Operations may then fail and peers may be lost.
+// But all operations end, the engine stays consistent, and later operations succeed.
 
 #include <gtest/gtest.h>
 
@@ -23,7 +22,7 @@ using namespace std::chrono_literals;
 using engine::Completion;
 using engine::OperationKind;
 
-/// While an engine is at work, and not the network of the test below it.
+/// Counts only the engine's own allocations, not those of the simulated network below it.
 int in_pass = 0;
 bool is_in_pass() {
   return in_pass > 0;
@@ -167,7 +166,7 @@ class TwoHosts {
     });
   }
 
-  /// An active message that is not let in: its answer comes back.
+  /// Sends an active message that the receiver does not admit. The sender gets it back.
   void ask(std::uint64_t size) {
     begin(
         [&](std::uint64_t cookie, engine::OperationHandle&) {
@@ -211,7 +210,7 @@ class TwoHosts {
   }
 
   std::size_t failed() const { return failed_; }
-  /// For as long as it is not taken, or fails.
+  /// Sends again while the engine refuses the message or the message fails.
   void send_until_it_arrives() {
     for (int tries = 0; tries < 50; ++tries) {
       const std::size_t failed_before = failed_;
@@ -281,7 +280,8 @@ void talk(TwoHosts& hosts) {
 }
 
 TEST_F(EngineWithoutMemory, GoesOnOverTheNetwork) {
-  // Here answers wait for a later pass, now and then. Its own table is made before.
+  // Chooses a seed with which some answers wait for a later pass. The table of rare branches is made before memory
+  // fails.
   constexpr std::string_view kWaits = "engine: an answer waits for a later pass";
   base::RareBranches rare(0);
   for (std::uint64_t seed = 1; seed < 50 && (seed == 1 || rare.counts().at(kWaits).taken < 2); ++seed) {
@@ -332,7 +332,7 @@ TEST_F(EngineWithoutMemory, OpensAPortOrLeavesNothingOfIt) {
 
 // Queue pairs ---------------------------------------------------------------------------------------------------------
 
-/// Requests that come in any order, each executed once or, if the session is lost for it, all ended.
+/// Requests arrive in any order. All requests end, also if their session is lost.
 void talk_by_pairs() {
   constexpr std::uint32_t kSizes[] = {8, 900, 20'000};
   constexpr std::size_t kRequests = 24, kArea = 1 << 15;
@@ -400,7 +400,7 @@ TEST_F(EngineWithoutMemory, GoesOnWithQueuePairs) {
 
 // Over shared memory --------------------------------------------------------------------------------------------------
 
-/// Two engines of this host meet, talk, and one of them ends.
+/// Two engines of this host meet and exchange messages, then one of them ends.
 void meet_and_part(std::uint16_t number) {
   path::SimNetwork network(1);
   base::Instant now{1s};
@@ -458,7 +458,7 @@ void meet_and_part(std::uint16_t number) {
   pass(200);
   take();
   EXPECT_EQ(open, 0U);
-  for (int i = 0; i < 200; ++i) send(5000);  // more than the ring holds: they end with the peer
+  for (int i = 0; i < 200; ++i) send(5000);  // more than the ring holds; they end with the peer
   far.reset();
   for (int i = 0; i < 200 && open != 0; ++i) {
     pass(10);

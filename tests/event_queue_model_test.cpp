@@ -1,5 +1,5 @@
-// The model of the event queue in a weak memory: right as it is, and wrong as soon as one order is left out. The
-// second half shows that the model would notice, and that the queue carries no order it does not need.
+// The event queue's model under a weak memory model is correct. It fails if any memory order is weakened, so the queue
+// has no unnecessary order.
 
 #include <gtest/gtest.h>
 

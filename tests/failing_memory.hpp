@@ -1,5 +1,5 @@
 #pragma once
-// Memory that fails: the operators new of the program, which ask a plan. Included once in a program.
+// Replaces operator new so that chosen allocations fail. Exactly one source file of a program includes this header.
 
 #include <dlfcn.h>
 
@@ -10,7 +10,7 @@
 
 namespace fairlead::tests {
 
-/// Allocations that are asked for while `is_watched` are numbered from 1 on; those from `first` to `last` fail.
+/// Numbers the allocations made while `is_watched` returns true, from 1. Those from `first` to `last` fail.
 struct FailingMemory {
   bool (*is_watched)() = nullptr;
   std::uint64_t first = 0, last = 0;
@@ -26,7 +26,7 @@ struct FailingMemory {
 };
 inline FailingMemory failing_memory;
 
-/// Also the memory of libcrypto, if it has not been used yet.
+/// Lets allocations of libcrypto fail, too. False if libcrypto has allocated memory before.
 inline bool watch_libcrypto() {
   using Allocate = void* (*)(std::size_t, const char*, int);
   using Reallocate = void* (*)(void*, std::size_t, const char*, int);
@@ -44,7 +44,7 @@ inline bool watch_libcrypto() {
 
 }  // namespace fairlead::tests
 
-// The arrays' and the sized ones call these.
+// The array and sized forms call these.
 void* operator new(std::size_t bytes, const std::nothrow_t& /*unused*/) noexcept {
   return fairlead::tests::failing_memory.fails() ? nullptr : std::malloc(bytes == 0 ? 1 : bytes);
 }

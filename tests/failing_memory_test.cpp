@@ -1,6 +1,6 @@
-// Memory that is not to be had while the engine's thread is at work: each allocation of a link that opens sessions,
-// loses, reorders, cuts and joins, one after the other, and from there on a few more. What needed it is as if it had
-// been lost on the way, and goes on when there is memory again; nothing ends, nothing is delivered twice.
+// Allocations of the engine's thread fail while a link opens sessions, loses, reorders, cuts and joins segments: each
+// alone, and several in a row. A segment without memory counts as lost and is sent again. No session ends, and no
+// message is delivered twice.
 
 #include <gtest/gtest.h>
 
@@ -18,19 +18,19 @@ using link::Refusal;
 
 constexpr std::size_t kNodes = 3;
 
-/// Messages of all sizes between three links, over a line that becomes narrower while long segments are under way.
+/// Three links exchange messages of all sizes over a path whose MTU shrinks while long segments are in flight.
 class LinkWithoutMemory : public testing::Test {
  protected:
   static constexpr std::uint32_t kWide = 9000, kNarrow = 1300;
 
   ~LinkWithoutMemory() override { failing_memory = {}; }
 
-  /// With the allocations from `first` on that fail; how many were asked for.
+  /// Runs with `count` failing allocations from number `first` on. Returns how many allocations were made.
   static std::uint64_t run(std::uint64_t first, std::uint64_t count, std::uint64_t messages = 21,
                            const link::testing::World::Sealing& sealing = {}) {
     link::LinkOptions options;
     options.peers_max = 8;
-    link::testing::World world(5, options, sealing ? 2 : kNodes, sealing);  // two: keys are dear
+    link::testing::World world(5, options, sealing ? 2 : kNodes, sealing);  // two nodes: key exchanges are slow
     world.path_datagram = kWide;
     world.weather.loss = world.weather.repeat = 0.02;
     world.weather.jitter = 200us;
@@ -65,7 +65,7 @@ class LinkWithoutMemory : public testing::Test {
     return asked;
   }
 
-  /// One of three falls silent while a message of its own is half here, and messages to it are under way.
+  /// One of three nodes falls silent while its message is half received and messages to it are in flight.
   static std::uint64_t lose_one(std::uint64_t first, std::uint64_t count) {
     link::LinkOptions options;
     options.peers_max = 8;
@@ -106,7 +106,8 @@ class LinkWithoutMemory : public testing::Test {
     FAIL() << "message " << cookie << " is never taken";
   }
 
-  /// Each allocation of a run fails once: by itself, and with some that follow. A third of them, but for a full run.
+  /// Repeats the run so that each allocation fails once alone and once with the following ones. Not a full run: a third
+  /// of them.
   template <typename Run>
   void each_fails(std::uint64_t all, std::uint64_t several, Run&& again) {
     for (const std::uint64_t count : {std::uint64_t{1}, several}) {
@@ -145,7 +146,7 @@ TEST_F(LinkWithoutMemory, SealedSessionsOpenAndChangeTheirKeysWhenThereIsSome) {
   const std::uint64_t all = run(1, 0, kMessages, sealing);
   ASSERT_GT(all, 100U);
   ASSERT_GT(keys_changed_, 0U);
-  // A greeting that fails goes again with the next repeat, and there are not many of those.
+  // Few hellos are sent, so only a few allocations in a row fail.
   each_fails(all, 4, [&](std::uint64_t first, std::uint64_t count) { run(first, count, kMessages, sealing); });
   EXPECT_GT(refused_, 20U) << "greetings for which there was no memory";
 }
@@ -172,7 +173,7 @@ TEST(ActivePortWithoutMemory, TakesNothingAndGoesOn) {
   EXPECT_TRUE(take(0, true)) << "arrivals are made many at a time";
   EXPECT_FALSE(take(5000, true));
   EXPECT_TRUE(take(5000, false));
-  for (int i = 0; i < 4; ++i) EXPECT_TRUE(take(0, false));  // the last ones do not come back yet
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(take(0, false));  // these stay queued for now
   while (engine::Arrival* const arrival = port.next()) port.release(*arrival);
   EXPECT_TRUE(take(5000, true)) << "what comes back is taken again, without memory";
   EXPECT_GE(failing_memory.failed, 2U);

@@ -1,4 +1,4 @@
-// The program fairleadd: two programs exchange messages and bulk through it; its end; its options.
+// The program fairleadd: two programs exchange messages and bulk data through it. Also its end and its options.
 
 #include <fcntl.h>
 #include <fmt/format.h>

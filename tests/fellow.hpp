@@ -1,5 +1,5 @@
 #pragma once
-// A second process of a test, and the words that the two exchange.
+// A second process of a test, and the messages between it and the test.
 
 #include <signal.h>
 #include <sys/socket.h>
@@ -12,7 +12,7 @@
 
 namespace fairlead::tests {
 
-/// A process that does what `live` says, with one end of a pair of sockets, until it is killed.
+/// A child process that runs `live` with one end of a socket pair, until it is killed.
 class Fellow {
  public:
   explicit Fellow(const std::function<void(int socket)>& live) {
@@ -35,7 +35,7 @@ class Fellow {
     if (process_ > 0) ::kill(process_, SIGKILL), ::waitpid(process_, nullptr, 0);
     process_ = -1;
   }
-  /// It stands still from when this returns until go_on(). False if it has ended.
+  /// Stops the process until go_on(). False if it has ended.
   bool stop() const {
     int status = 0;
     return ::kill(process_, SIGSTOP) == 0 && ::waitpid(process_, &status, WUNTRACED) == process_ && WIFSTOPPED(status);

@@ -1,5 +1,5 @@
 #pragma once
-// A UDP datagram of IPv4 with any sender's address, as it goes into a raw socket.
+// Builds an IPv4 UDP datagram with any sender address, for a raw socket.
 
 #include <arpa/inet.h>
 #include <netinet/ip.h>
@@ -21,7 +21,7 @@ inline std::uint32_t ipv4_of(const base::SocketAddress& address) {
   return ip;
 }
 
-/// The kernel fills in the rest of the IP header; a UDP checksum of 0 is none.
+/// The kernel fills in the rest of the IP header. A UDP checksum of 0 means none.
 inline std::vector<std::byte> forged_packet(const base::SocketAddress& from, const base::SocketAddress& to,
                                             std::span<const std::byte> datagram) {
   struct {

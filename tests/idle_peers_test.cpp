@@ -1,4 +1,4 @@
-// What an engine keeps of a peer that has fallen quiet stays within its bound; ./dev bench peers tells more.
+// An engine's memory for a quiet peer stays within its bound. `./dev bench peers` reports more.
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@ namespace fairlead::tests {
 namespace {
 
 TEST(IdlePeers, TakeTwoKibibytesEachAtMost) {
-  // Both beyond the 256 flight recorders there are, which cost the busiest peers 2 KiB more.
+  // Both numbers exceed the 256 flight recorders, which cost the busiest peers 2 KiB more.
   constexpr std::uint32_t kFew = 300, kMany = 1300;
   const std::uint64_t few = bench::Crowd(kFew).measure_memory();
   if (few == 0) GTEST_SKIP() << "this allocator does not tell what is in use";

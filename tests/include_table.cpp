@@ -24,12 +24,12 @@ std::string_view folder_of(std::string_view path) {
   return first_part(path);
 }
 
-/// Tests may use what is above them: whole engines, for instance.
+/// Tests may include files of higher layers, such as whole engines.
 bool is_of_tests(std::string_view path) {
   return path.ends_with("_test.cpp") || path.ends_with("_for_tests.hpp");
 }
 
-/// "<verbs>" in a row stands for <fairlead/verbs.hpp> and <fairlead/verbs/...>.
+/// "<verbs>" in a row stands for <fairlead/verbs.hpp> and all files of <fairlead/verbs/>.
 std::string face_of(std::string_view target) {
   target.remove_prefix(kPublic.size());
   return fmt::format("<{}>", target.substr(0, target.find_first_of("./")));
@@ -39,7 +39,7 @@ std::string_view without_leading_blanks(std::string_view text) {
   return text.substr(std::min(text.find_first_not_of(" \t"), text.size()));
 }
 
-/// The rest of a preprocessor line "# NAME rest".
+/// Returns the rest of a preprocessor line "# NAME rest".
 std::optional<std::string_view> directive(std::string_view line, std::string_view name) {
   line = without_leading_blanks(line);
   if (!line.starts_with('#')) return std::nullopt;
@@ -62,14 +62,14 @@ std::optional<Include> include_of(std::string_view line) {
   return Include{rest->substr(1, end - 1), is_quoted};
 }
 
-/// A header for C programs: of the C library, what C11 has.
+/// Checks an include of a public C header, which may use three headers of the C library.
 std::string c_objection(const Include& include) {
   constexpr std::string_view kStandard[] = {"stdbool.h", "stddef.h", "stdint.h"};
   if (!include.is_quoted && std::ranges::find(kStandard, include.target) != std::end(kStandard)) return {};
   return fmt::format("a public header for C may include stdbool.h, stddef.h and stdint.h only, not {}", include.target);
 }
 
-/// The one that is for programs of Boost.Asio, and of no use to others.
+/// Only programs that use Boost.Asio include this header.
 constexpr std::string_view kAsioHeader = "fairlead/net/asio.hpp";
 
 std::string public_objection(std::string_view path, const Include& include) {
@@ -131,7 +131,7 @@ std::vector<std::string> IncludeTable::violations(std::string_view path, std::st
     ++number;
     std::string what;
     if (const auto include = include_of(line)) {
-      // <queue/layout.hpp> is ours; <queue> is the standard library's and <net/if.h> the system's.
+      // Only quoted includes and .hpp files are ours: <queue> is the standard library's, <net/if.h> the system's.
       const bool is_ours = include->is_quoted || include->target.starts_with(kPublic) ||
                            (include->target.ends_with(".hpp") && rows_.contains(first_part(include->target)));
       if (is_public)

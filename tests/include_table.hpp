@@ -1,6 +1,6 @@
 #pragma once
-// Who may include whom (tests/include_table.txt), held against the sources of the tree. Public headers have one rule
-// more: the standard library and other public headers only, and no macros, for they become part of the user's file.
+// Checks the includes of all sources against tests/include_table.txt. Public headers may include only the standard
+// library and other public headers, and define no macros, because they become part of the user's file.
 
 #include <fairlead/error.hpp>
 
@@ -16,10 +16,10 @@ class IncludeTable {
  public:
   static Result<IncludeTable> parse(std::string_view text);
 
-  /// What one file does against the table, each as "path:line: what"; `path` is relative to the project's folder.
+  /// Returns the violations in one file as "path:line: what". `path` is relative to the project's folder.
   std::vector<std::string> violations(std::string_view path, std::string_view text) const;
 
-  /// The same for all C++ files below a project's folder. `files` counts what was looked at.
+  /// Returns the violations in all C++ files of the project. Sets `files` to the number of files checked.
   std::vector<std::string> violations_below(const std::filesystem::path& project, std::size_t& files) const;
 
  private:

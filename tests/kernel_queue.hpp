@@ -1,5 +1,5 @@
 #pragma once
-// What the kernel holds and has thrown away of the UDP sockets of a port.
+// Bytes that the kernel holds for the UDP sockets of a port, and datagrams that it has dropped.
 
 #include <cstdint>
 

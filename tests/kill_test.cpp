@@ -1,5 +1,5 @@
-// SIGKILL at random moments: the other side never hangs and never sees wrong data, the port is free at once.
-// FAIRLEAD_TEST_KILLS=100 makes it long, FAIRLEAD_TEST_SEED chooses other moments.
+// SIGKILL at random moments: the other side never hangs and never sees wrong data, and the port is free at once.
+// FAIRLEAD_TEST_KILLS=100 sets the number of kills, FAIRLEAD_TEST_SEED the random seed.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ using testing::HasSubstr;
 using testing::Not;
 using Json = nlohmann::json;
 
-constexpr auto kEndsWithin = 15s;  // what the time-outs below add up to, and much patience with a busy host
+constexpr auto kEndsWithin = 15s;  // the sum of the timeouts below, with a reserve for a busy host
 
 class Kill : public testing::Test {
  protected:
@@ -67,7 +67,7 @@ class Kill : public testing::Test {
     EXPECT_THAT(error, HasSubstr(address_));
   }
 
-  /// What it did, once it has ended well.
+  /// Stops the server with SIGINT and returns its report.
   static Json served_by(ChildProcess& server) {
     server.send_signal(SIGINT);
     EXPECT_EQ(server.wait(kEndsWithin), 0) << server.error_output();
@@ -76,7 +76,7 @@ class Kill : public testing::Test {
     return served;
   }
 
-  /// Until datagrams lie at the port of a server that is stopped.
+  /// Waits until datagrams are queued at the port of the stopped server.
   bool wait_until_asked() const {
     for (const auto end = std::chrono::steady_clock::now() + kEndsWithin; std::chrono::steady_clock::now() < end;) {
       if (kernel_queue(port_).waiting > 0) return true;
@@ -106,7 +106,7 @@ TEST_F(Kill, AClientWhoseServerDiesEndsWithOneLineAndThePortIsFreeAtOnce) {
   }
 }
 
-// Its request was never answered: it is sent again, and finds the next server.
+// The first server never answered the client's request. The client repeats it, and the next server answers.
 TEST_F(Kill, AClientThatOnlyAskedGoesOnWithTheNextServer) {
   auto server = start_server();
   server->send_signal(SIGSTOP);
@@ -119,11 +119,12 @@ TEST_F(Kill, AClientThatOnlyAskedGoesOnWithTheNextServer) {
   EXPECT_EQ(served_by(*next)["messages"], 2 * 3);
 }
 
-// What it was doing at that moment decides whether it goes on with the next server or ends, for want of an answer.
+// The client's state at the kill decides its fate: it continues with the next server, or ends because an answer is
+// missing.
 TEST_F(Kill, AClientWhoseServerIsReplacedNeverHangsNorSeesWrongData) {
   for (std::uint64_t i = 0; i < kills_ / 4; ++i) {
     auto server = start_server();
-    ChildProcess client(client_words({.threads = "1"}));  // of two, one may go on and one end
+    ChildProcess client(client_words({.threads = "1"}));  // with two, one could continue and one end
     pause();
     server->send_signal(SIGKILL);
     ASSERT_EQ(server->wait(kEndsWithin), 128 + SIGKILL);
@@ -159,7 +160,7 @@ TEST_F(Kill, AServerWhoseClientsDieServesTheNext) {
   const Json json = Json::parse(server->output());
   EXPECT_EQ(json["served"]["corrupt"], 0);
   EXPECT_GE(json["served"]["messages"], kills_ / 2 * 4);
-  // Every operation has ended, however its client did.
+  // Every operation has ended, also those of killed clients.
   for (const auto& [name, queue] : json["queues"].items()) {
     if (name != "mRECV") {
       EXPECT_EQ(queue["adds"], queue["successes"].get<std::uint64_t>() + queue["failures"].get<std::uint64_t>())
