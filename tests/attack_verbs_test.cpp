@@ -14,7 +14,7 @@ namespace {
 
 using wire::Operation;
 
-// the upper bits of a queue pair's number are its engine's port, counted from here
+// The upper bits of a queue pair's number are its engine's port, counted from here.
 constexpr std::uint16_t kPortFirst = 20480;
 constexpr const char* kStrangersIp = "127.0.0.77";
 

@@ -1,4 +1,4 @@
-// What somebody on the path of sealed engines can do: delay and drop, and nothing else.
+// An attacker on the path between encrypting engines can delay and drop datagrams, and nothing else.
 
 #include <gtest/gtest.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 namespace fairlead::tests::sealed {
 namespace {
 
-/// Messages through an attacker, which acts on every datagram that passes.
+/// Messages pass through an attacker, which acts on each datagram.
 class AttackedWire : public SealedWire, public testing::WithParamInterface<bool> {
  protected:
   void SetUp() override {
@@ -31,7 +31,8 @@ class AttackedWire : public SealedWire, public testing::WithParamInterface<bool>
     path_.emplace(std::array{nodes_[0]->address(), nodes_[1]->address()});
   }
 
-  /// Sends `count` messages each way, and calls act(to, bytes) for every datagram, until all have come.
+  /// Sends `count` messages in each direction and calls act(to, bytes) for each datagram, until all messages have
+  /// arrived.
   template <typename Act>
   void talk(std::size_t count, Act&& act) {
     for (std::size_t i = 0; i < 2; ++i) nodes_[i]->expect(count, kSizeMost);
@@ -127,7 +128,7 @@ TEST_P(AttackedWire, TakesNothingOfItsOwn) {
   expect_one_session();
 }
 
-// Headers of datagrams that passed, as any kind in the clear, with a right checksum.
+// The attacker resends headers as each kind of unencrypted segment, with a valid checksum.
 TEST_P(AttackedWire, TakesNothingInTheClear) {
   talk(60, [&](std::size_t to, const Bytes& bytes) {
     pass(to, bytes);
@@ -146,7 +147,7 @@ TEST_P(AttackedWire, TakesNothingInTheClear) {
   expect_one_session();
 }
 
-// All of it from the first datagram on, and what passes is lost, late or out of order as well.
+// The attacker does all of this from the first datagram on, and also drops, delays and reorders datagrams.
 TEST_P(AttackedWire, IsDelayedAndDroppedAndNothingElse) {
   struct Kept {
     std::size_t to = 0;
@@ -169,7 +170,7 @@ TEST_P(AttackedWire, IsDelayedAndDroppedAndNothingElse) {
     if (random_() % 25 != 0) pass(to, bytes);
   };
   talk(150, meddle);
-  // What is lost on the way may also be a step of a change.
+  // A lost datagram may also delay a key change.
   for (int i = 0; i < 20 && nodes_[0]->counter("link.keys_changed") < 2; ++i) talk(50, meddle);
   EXPECT_GT(refused("bad_tag"), 0U);
   EXPECT_GT(refused("replayed"), 0U);

@@ -1,5 +1,5 @@
-// bulkping between two network namespaces with an MTU of 1500 and one percent of random loss: all payloads arrive and
-// are verified. The namespaces belong to processes of this test and go with them.
+// bulkping between two network namespaces with an MTU of 1500, without loss and with one percent of random loss. All
+// payloads arrive and are verified. The namespaces end with the test's processes.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -46,7 +46,7 @@ class Namespaces : public testing::Test {
     resends_ = at_client["counters"].value("link.resends", 0U) + at_server["counters"].value("link.resends", 0U);
   }
 
-  /// As a container: a client with PID and mount namespaces of its own, too.
+  /// Runs the client with PID and mount namespaces of its own, as in a container.
   Json run_client_apart(const Words& environment) {
     Words words{"env"};
     words.insert(words.end(), environment.begin(), environment.end());

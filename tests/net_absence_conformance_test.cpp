@@ -11,8 +11,8 @@ using net::Buffer;
 using net::MessageReceive;
 using net::MessageSend;
 
-/// Where the refusal may get lost, only whoever waits for it is sure to hear it.
-/// Over the network an acknowledgement may come before what is said of the message. Whoever wants to know asks for it.
+/// Whether a refusal always reaches a sender that did not ask for confirmation. Over the network the acknowledgement
+/// may arrive before the refusal.
 bool tells_of_all(const NetPath& path) {
   return path.nid == "0@lo" || path.is_one_engine || path.path == "shm";
 }
@@ -31,7 +31,7 @@ TEST_P(NetMessage, SendsToAnAbsentMachineAreRefused) {
   }
   const auto inbox = buffer(100, far_record_);
   ASSERT_EQ(far().add(*inbox, MessageReceive{}), Status::ok);
-  send(100, 1);  // what comes behind them arrives
+  send(100, 1);  // a message sent after the refused ones arrives
   EXPECT_EQ(far_record_.wait_for(1).at(0).status, Status::ok);
 }
 
@@ -51,7 +51,7 @@ TEST_P(NetBurst, ManyAtOnceToAnAbsentMachineAreAllRefused) {
   for (const auto& entry : near_record_.wait_for(all.size())) EXPECT_EQ(entry.status, Status::refused);
 }
 
-// Not where datagrams get lost: that takes as long as the resends, and tells nothing more.
+// Only paths without faults: with losses the test would take as long as the retransmissions, and show nothing more.
 class NetAbsence : public NetMessage {};
 
 TEST_P(NetAbsence, SendsToAnAbsentEngineSayWhy) {
@@ -60,7 +60,7 @@ TEST_P(NetAbsence, SendsToAnAbsentEngineSayWhy) {
   const auto one = buffer(100, near_record_);
   const Status status = near().add(*one, MessageSend{.to = nobody});
   const Status ended = status == Status::ok ? near_record_.wait_for(1).at(0).status : status;
-  // The kernel tells of an absent port, but not of an absent name; and inside an engine there is nobody to ask.
+  // The kernel reports an absent port, but not an absent name of a socket. Inside an engine nobody answers.
   const bool is_untold = GetParam().nid == "0@lo" || GetParam().path == "shm";
   EXPECT_EQ(ended, is_untold ? Status::unreachable : Status::refused);
 }

@@ -1,4 +1,4 @@
-// Bulk transfers and their descriptors, as Motr's tests `buf_desc` and `bulk` of its network transports want them.
+// Bulk transfers and their descriptors, as Motr's tests `buf_desc` and `bulk` of its network transports require.
 
 #include <thread>
 
@@ -20,7 +20,7 @@ using net::PassiveSend;
 using net::QueueKind;
 using net::StopMode;
 
-/// The descriptor with one field changed, and sealed anew.
+/// Returns the descriptor with one field changed and a valid checksum.
 template <typename Change>
 BufferDescriptor forged(const BufferDescriptor& bytes, Change&& change) {
   wire::BufferDescriptor descriptor = wire::read_descriptor(bytes);
@@ -32,7 +32,7 @@ BufferDescriptor forged(const BufferDescriptor& bytes, Change&& change) {
 
 class NetBulk : public NetPair {
  protected:
-  /// Near fetches what far offers.
+  /// Near reads a buffer that far offers.
   void fetch(std::uint64_t length, std::uint64_t passive_size, std::uint64_t active_size) {
     net::Record near_record, far_record;
     const auto passive = buffer(passive_size, far_record), active = buffer(active_size, near_record);
@@ -47,7 +47,7 @@ class NetBulk : public NetPair {
     EXPECT_EQ(far_record.wait_for(1).at(0).status, Status::ok);
     EXPECT_TRUE(holds(*active, 0, length, length));
   }
-  /// Near fills what far offers.
+  /// Near writes a buffer that far offers.
   void deposit(std::uint64_t length, std::uint64_t passive_size, std::uint64_t active_size) {
     net::Record near_record, far_record;
     const auto passive = buffer(passive_size, far_record), active = buffer(active_size, near_record);
@@ -61,7 +61,7 @@ class NetBulk : public NetPair {
     EXPECT_EQ(end.length, length);
     EXPECT_TRUE(holds(*passive, 0, length, length));
   }
-  /// How a transfer of near by this descriptor ends, whether at add() or by its event.
+  /// Returns the status of a transfer by near, from add() or from its event.
   template <typename Operation>
   Status outcome(const Operation& operation) {
     net::Record record;
@@ -126,7 +126,7 @@ TEST_P(NetBulk, WrongPairsAndSizesAreRefused) {
   EXPECT_TRUE(writable->is_queued());
 }
 
-// The initiator's own checks can be left out by whoever writes his own bytes: the target has to repeat them.
+// A malicious initiator can forge a descriptor to pass its own checks, so the target must repeat them.
 TEST_P(NetBulk, TheTargetChecksForItself) {
   const auto readable = buffer(101, far_record_), writable = buffer(99, far_record_);
   ASSERT_EQ(far().add(*readable, PassiveSend{}), Status::ok);

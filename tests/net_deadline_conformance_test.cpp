@@ -1,4 +1,4 @@
-// Deadlines of buffers, as Motr's test timeout of its network transports wants them, over each path.
+// Deadlines of buffers over each path, as Motr's test timeout of its network transports requires.
 
 #include <chrono>
 #include <set>
@@ -63,8 +63,8 @@ TEST_P(NetDelivery, AMessageBeforeTheDeadlineIsASuccessAndOneAfterItFindsNoBuffe
   EXPECT_EQ(far().statistics().of(QueueKind::message_receive).failures, 1U);
 }
 
-// Successes and deadlines at about the same moment, whichever comes first: each buffer ends once, with a message or
-// without, and no message comes twice. One that its own buffer did not wait for may find the next.
+// A message and a deadline come at about the same moment. Each buffer ends once, with or without a message. A message
+// that comes too late for its own buffer may go into the next one.
 TEST_P(NetDelivery, DeadlinesRaceWithSuccess) {
   constexpr std::uint64_t kRounds = 40;
   std::uint64_t received = 0, timed_out = 0, too_late = 0;

@@ -1,5 +1,5 @@
-// Callbacks, synchronous delivery and losses: what Motr's tests sync and fail of its network transports check, over
-// each path.
+// Callbacks, synchronous delivery and lost peers over each path, as Motr's tests sync and fail of its network
+// transports require.
 
 #include <poll.h>
 
@@ -51,11 +51,11 @@ TEST_P(NetDelivery, RefusalsOfAddSayWhy) {
   expect_why(near().add(*one, MessageReceive{}), Status::bad_state, "queued");
   ASSERT_TRUE(near().stop_and_wait(StopMode::abort));
   expect_why(near().add(*one, MessageReceive{}), Status::bad_state, "not started");
-  // Of this thread only.
+  // Another thread has its own last error.
   std::jthread([] { EXPECT_EQ(TransferMachine::explain_last().message, ""); }).join();
 }
 
-// Each in a callback, at the same time; also where the other machine is just about to tell the buffer's end.
+// Both callbacks run at the same time. In the second round, the other machine is about to report the buffer's end.
 TEST_P(NetDelivery, CallbacksOfTwoMachinesMayDestroyEachOthersBuffers) {
   for (const bool is_ending : {false, true}) {
     std::array<net::Record, 2> records;
@@ -87,7 +87,8 @@ TEST_P(NetDelivery, CallbacksOfTwoMachinesMayDestroyEachOthersBuffers) {
   }
 }
 
-// Each destroys the buffer that the next one is just being called for: nobody can wait for everybody.
+// Each callback destroys the buffer whose callback another machine runs at that moment, so no machine may wait for
+// another.
 TEST_P(NetDelivery, CallbacksMayDestroyTheBuffersThatTheyAreCalledFor) {
   TransferMachine third(*domain_);
   ASSERT_TRUE(third.start_and_wait(near_at("36:*")));
@@ -116,7 +117,7 @@ TEST_P(NetDelivery, CallbacksMayDestroyTheBuffersThatTheyAreCalledFor) {
   ASSERT_TRUE(third.stop_and_wait(StopMode::abort));
 }
 
-// The end of one that a callback has destroyed is told after that callback, not in it.
+// If a callback destroys another buffer, that buffer's end is reported after the callback, not inside it.
 TEST_P(NetDelivery, CallbacksDoNotNest) {
   constexpr std::size_t kBuffers = 50'000;
   std::vector<std::unique_ptr<Buffer>> chain(kBuffers);
@@ -163,7 +164,7 @@ TEST_P(NetDelivery, ADescriptorWakesAnEventLoop) {
   ASSERT_EQ(loops.add(*inbox, MessageReceive{.size_min = 10, .messages_max = 4}), Status::ok);
   for (std::size_t round = 1; round <= 3; ++round) {
     while (!loops.arm().value()) EXPECT_TRUE(loops.deliver_all());
-    // Elsewhere the engine's thread may still be about to wake whoever sleeps, for an event that is delivered already.
+    // Elsewhere the engine's thread may still ring the doorbell for an event that has already been delivered.
     if (GetParam().nid == "0@lo") {
       EXPECT_FALSE(is_readable(loops.descriptor(), milliseconds(0)));
     }
@@ -174,7 +175,7 @@ TEST_P(NetDelivery, ADescriptorWakesAnEventLoop) {
     near_record_.wait_for(round);
   }
   while (!loops.arm().value()) EXPECT_TRUE(loops.deliver_all());
-  // The end, too: what is queued comes back, then the machine is stopped.
+  // The descriptor also becomes readable for the end: queued buffers come back, then the machine stops.
   ASSERT_TRUE(loops.stop(StopMode::abort));
   while (loops.state() != MachineState::stopped) {
     ASSERT_TRUE(is_readable(loops.descriptor(), kAtMost));
@@ -209,7 +210,7 @@ TEST_P(NetDelivery, OneThreadWaitsForSeveralMachines) {
   EXPECT_EQ(far_record_.entries().size(), 2U);
 }
 
-/// Waits for the machine event, and keeps what it says.
+/// Waits for the peer_gone event and keeps the peer's name.
 class PeerGone {
  public:
   net::MachineCallback callback() {
@@ -222,7 +223,7 @@ class PeerGone {
     };
   }
   int told() const { return told_; }
-  /// Once it was told.
+  /// Valid once told() is not 0.
   const std::string& peer() const { return peer_; }
 
  private:
@@ -232,8 +233,8 @@ class PeerGone {
 
 class NetDeliveryOfTwo : public NetDelivery {};
 
-// The far engine ends with its last machine. (By both ways, it may be told for each.) Who has no end point of it is not
-// told.
+// The far engine ends with its last machine. Path `auto` is excluded, because each transport may report the loss. A
+// machine without an end point of that engine gets no event.
 TEST_P(NetDeliveryOfTwo, APeerThatIsGoneIsTold) {
   constexpr auto kAtMost = std::chrono::seconds(20);
   PeerGone automatic, synchronous, stranger;
@@ -289,7 +290,7 @@ TEST_P(NetDelivery, MessagesStayPendingUntilTheyAreDelivered) {
   EXPECT_FALSE(machine.pending());
 }
 
-// One thread drives both ends, nobody else: polling makes progress.
+// One thread polls both machines, and no other thread makes progress.
 TEST_P(NetDelivery, PollingAloneMakesProgress) {
   TransferMachine left(*domain_), right(*domain_);
   ASSERT_TRUE(left.deliver_synchronously());
@@ -310,7 +311,7 @@ TEST_P(NetDelivery, PollingAloneMakesProgress) {
 
 INSTANTIATE_TEST_SUITE_P(Paths, NetDeliveryOfTwo, ::testing::ValuesIn(net_paths_where([](const NetPath& path) {
                            return !path.is_one_engine && path.fault.empty() && path.path != "auto" &&
-                                  !path.is_hosted;  // the host engine tells no losses
+                                  !path.is_hosted;  // the host engine does not report lost peers
                          })),
                          [](const auto& test) { return test.param.name; });
 

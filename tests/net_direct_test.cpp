@@ -1,6 +1,6 @@
-// Memory that processes of one host reach in each other, in the arena or by system calls. Puts and gets that the
-// initiator carries out by itself: into a target that is stopped, against one that takes its offers back, and by
-// initiators that are killed. Messages that are lent: to a reader, or by a sender, that is killed.
+// Processes of one host access each other's memory, in the arena or by CMA. The initiator completes puts and gets
+// itself: with a stopped target, with a target that withdraws its offers, and with initiators that are killed. Then
+// messages by reference, with a killed reader or sender.
 
 #include <gtest/gtest.h>
 #include <linux/filter.h>
@@ -41,7 +41,7 @@ using net::PassiveSend;
 
 constexpr std::uint64_t kDirectSize = 100'000;
 
-/// Where buffers lie.
+/// Where the memory of buffers is.
 enum class Place { arena, elsewhere };
 Place buffer_place = Place::arena;
 
@@ -62,7 +62,7 @@ std::uint64_t counter(const net::TransferMachine& machine, std::string_view name
   return 0;
 }
 
-/// A machine with a buffer, and the way to wait for its events.
+/// A machine with one buffer and a record of its events.
 struct Machine {
   explicit Machine(net::Domain& domain, std::string_view at = "127.0.0.1@udp:*:34:*") : machine(domain) {
     address = machine.start_and_wait(at).value().address();
@@ -80,7 +80,7 @@ struct Machine {
   std::size_t seen = 0;
 };
 
-/// What the target does: offers its memory again and again, until told to end.
+/// The target's process. It offers its buffer and reports events when the test asks.
 struct Offer {
   BufferDescriptor descriptor;
 };
@@ -126,7 +126,7 @@ std::uint64_t fill_and_sum(Buffer& buffer, unsigned seed) {
   return sum - buffer.size();
 }
 
-/// Puts until one was carried out by ourselves: the two have met.
+/// Puts until the initiator has completed one itself: only then are the engines connected.
 void meet(Machine& own, const Fellow& target) {
   for (int tries = 0; tries < 1000 && counter(own.machine, "engine.direct.puts") == 0; ++tries) {
     const Offer offer = ask_offer(target, 'p');
@@ -176,7 +176,7 @@ TEST_P(NetDirect, AStoppedTargetIsWrittenAndReadAndHearsOfItWhenItRuns) {
   }
 }
 
-// Offers that are taken back while somebody puts: either it was in time, and both say so, or nothing was written.
+// The target withdraws its offer while the initiator puts. Either both report success, or nothing is written.
 TEST_P(NetDirect, AnOfferThatIsTakenBackIsUsedWhollyOrNotAtAll) {
   const Fellow target(serve);
   net::Domain domain = shm_domain();
@@ -209,7 +209,7 @@ TEST_P(NetDirect, AnOfferThatIsTakenBackIsUsedWhollyOrNotAtAll) {
   RecordProperty("used", used);
 }
 
-// Two engines want the same offer: one gets it.
+// Two engines use the same offer. Exactly one succeeds.
 TEST_P(NetDirect, OneOfTwoInitiatorsGetsAnOffer) {
   const auto compete = [](int socket) {
     net::Domain domain = shm_domain();
@@ -239,7 +239,7 @@ TEST_P(NetDirect, OneOfTwoInitiatorsGetsAnOffer) {
   RecordProperty("ours", ours);
 }
 
-/// From now on the kernel refuses us all memory of other processes.
+/// Makes the kernel refuse CMA to this process from now on.
 bool forbid_cma() {
   std::array<sock_filter, 5> program{{
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -252,7 +252,7 @@ bool forbid_cma() {
   return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
 }
 
-// One direction may be allowed and the other not: then the ring serves, and the counters say why.
+// CMA may be permitted in one direction only. Then the ring carries the put, and the counters tell the reason.
 TEST_P(NetDirect, WhoIsNotPermittedPutsThroughTheRingAndSaysSo) {
   const Fellow initiator([](int socket) {
     if (!forbid_cma()) return;
@@ -281,7 +281,7 @@ TEST_P(NetDirect, WhoIsNotPermittedPutsThroughTheRingAndSaysSo) {
   }
 }
 
-// Initiators that are killed in the middle of whatever they do: each offer ends, and the next one serves.
+// Initiators are killed at random moments. Each offer ends, and the next initiator's puts succeed.
 TEST_P(NetDirect, AnInitiatorThatIsKilledLeavesNothingBehind) {
   std::vector<std::unique_ptr<Fellow>> initiators;
   for (int i = 0; i < 10; ++i) {
@@ -322,7 +322,8 @@ TEST_P(NetDirect, AnInitiatorThatIsKilledLeavesNothingBehind) {
       const Status status = own.event().status;
       if (status == Status::ok) ++put_here;
       if (status != Status::ok) {
-        EXPECT_TRUE(status == Status::canceled || status == Status::refused) << to_string(status);  // begun, not ended
+        // The killed initiator had begun a put and not ended it.
+        EXPECT_TRUE(status == Status::canceled || status == Status::refused) << to_string(status);
         break;
       }
     }
@@ -336,10 +337,10 @@ TEST_P(NetDirect, AnInitiatorThatIsKilledLeavesNothingBehind) {
   EXPECT_EQ(own.event().status, Status::canceled);
 }
 
-// One buffer for all: none is dropped because the next is not queued yet.
+// One buffer receives all messages, so none is dropped between two buffers.
 constexpr net::MessageReceive kManyLoans{.size_min = 1, .messages_max = 4096, .takes_loans = true};
 
-/// Takes what it is lent, keeps it, and tells its first byte; tells its address first.
+/// Sends its address first. Keeps each message by reference, and sends its first byte to the test.
 void keep_loans(int socket) {
   net::Domain domain = shm_domain();
   Machine own(domain);
@@ -357,7 +358,7 @@ void keep_loans(int socket) {
   }
 }
 
-/// Sends a few bytes until they were lent: the two have met. Then they are still lent.
+/// Sends messages by reference until one stays on loan to the reader: only then are the engines connected.
 bool lend_until_met(Machine& own, const net::EndPoint& to) {
   for (int tries = 0; tries < 4000; ++tries) {
     const std::uint64_t before = counter(own.machine, "engine.loan.sent");

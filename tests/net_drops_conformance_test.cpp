@@ -1,4 +1,4 @@
-// Messages that no buffer takes: who is told, and pools that let none be dropped, over each path.
+// Messages that no buffer can take, over each path: who gets a report, and pools that prevent drops.
 
 #include <algorithm>
 #include <array>
@@ -18,7 +18,7 @@ using net::MessageReceive;
 using net::MessageSend;
 using net::StopMode;
 
-/// Adds up what the events of a machine say of dropped messages.
+/// Sums the numbers of dropped messages in a machine's events.
 class DropCount {
  public:
   net::MachineCallback callback() {
@@ -39,7 +39,7 @@ class DropCount {
   std::atomic<std::uint64_t> events_ = 0, messages_ = 0;
 };
 
-// While nothing else happens there: no buffer, no deadline.
+// The dropped messages are reported although the machine has no buffer and no deadline.
 TEST_P(NetMessage, WhatIsDroppedIsTold) {
   DropCount drops;
   net::TransferMachine lazy(*domain_, drops.callback());
@@ -82,7 +82,7 @@ TEST_P(NetMessage, WhatIsDroppedIsToldBesideSynchronousDelivery) {
   drop_one();
   while (drops.messages() < dropped && Instant::clock::now() < end) EXPECT_FALSE(lazy.pending());
   EXPECT_EQ(drops.messages(), dropped);
-  // A wait goes on though it was interrupted to have it told.
+  // The report interrupts wait(), which then continues.
   std::jthread waiter([&] { EXPECT_FALSE(lazy.wait(kNever).value_or(false)); });
   for (int i = 0; i < 3; ++i) {
     drop_one();
@@ -130,7 +130,8 @@ TEST_P(NetMessage, ALongMessageThatNoBufferCanTakeEndsAtItsBeginning) {
   ASSERT_EQ(near().add(*one, MessageSend{.to = to_far()}), Status::ok);
   EXPECT_EQ(near_record_.wait_for(1).at(0).status, Status::no_buffer);
   EXPECT_LT(bytes_sent() - before, kLong / 2);
-  while (far().messages_dropped() == 0) std::this_thread::yield();  // a host engine tells each process by itself
+  // A host engine reports dropped messages to each process.
+  while (far().messages_dropped() == 0) std::this_thread::yield();
   EXPECT_EQ(far().messages_dropped(), 1U);
   EXPECT_TRUE(small->is_queued());
 }
@@ -156,7 +157,7 @@ TEST_P(NetMessage, AConfirmedSendSaysWhetherABufferTookIt) {
 
 class NetPool : public NetMessage {};
 
-// The application is as late as can be: it is in the callback of the first message until all have been sent.
+// The application blocks in the callback of the first message until all messages have been sent.
 TEST_P(NetPool, ALateApplicationCostsNoMessage) {
   constexpr std::uint32_t kMessages = 20'000, kInEach = 64, kLength = 32, kWindow = 32;
   auto pool = net::BufferPool::create(*domain_, {.buffer_size = kInEach * kLength}).value();
@@ -204,7 +205,7 @@ TEST_P(NetPool, ALateApplicationCostsNoMessage) {
   EXPECT_EQ(pool.free_count(), pool.size());
 }
 
-// Two machines, of two engines where there are two, take what they need of one pool; their buffers go round.
+// Two machines, on two engines if the path has two, take buffers from one pool and return them.
 TEST_P(NetPool, MachinesShareAPoolAndStopHandsAllBack) {
   constexpr std::size_t kMessages = 300;
   auto pool = net::BufferPool::create(*domain_, {.buffer_size = 64, .colours = 2}).value();

@@ -1,5 +1,4 @@
-// Transfer machines start, stop and have addresses, as Motr's tests tm_initfini and tm_startstop want it, over each
-// path.
+// Start, stop and addresses of transfer machines over each path, as Motr's tests tm_initfini and tm_startstop require.
 
 #include <sched.h>
 #include <sys/socket.h>
@@ -64,7 +63,7 @@ TEST_P(NetDelivery, AConfinedMachineConfinesItsOwnThreadOnly) {
   std::atomic<pid_t> teller = 0;
   TransferMachine machine(*domain_, [&](const net::MachineEvent&) { teller = ::gettid(); });
   ASSERT_TRUE(machine.confine({&first, 1}));
-  ASSERT_TRUE(machine.start_and_wait(GetParam().nid + ":*:34:*"));  // with an engine of its own, if it is not 0@lo
+  ASSERT_TRUE(machine.start_and_wait(GetParam().nid + ":*:34:*"));  // with an engine of its own, except at 0@lo
   for (const pid_t thread : own_threads()) {
     const cpu_set_t its = cpus_of(thread);
     if (thread == teller) {
@@ -125,13 +124,13 @@ TEST_P(NetDelivery, AnAddressBelongsToOne) {
   EXPECT_EQ(refused.error().status, Status::in_use);
   EXPECT_NE(refused.error().message.find("in use"), std::string::npos) << refused.error().message;
   EXPECT_EQ(second.state(), MachineState::failed);
-  // Free again at `stopped`.
+  // The address is free once the machine has stopped.
   ASSERT_TRUE(near().stop_and_wait(StopMode::abort));
   TransferMachine third(*domain_);
   EXPECT_TRUE(third.start_and_wait(near_address_));
 }
 
-// Where a pid is a port of the kernel's, and an address may be another host's.
+// Paths on which a pid is a kernel port, and on which an address can belong to another host.
 class NetDeliveryByKernel : public NetDelivery {};
 
 TEST_P(NetDeliveryByKernel, APidOfAnotherProgramIsInUse) {

@@ -1,5 +1,5 @@
 #pragma once
-// Two transfer machines, of which the near one sends messages to the far one, over each path.
+// Two transfer machines over each path. Near sends messages to far.
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ namespace fairlead::tests {
 
 class NetMessage : public NetPair {
  protected:
-  /// Sends `length` bytes of `seed` and waits until the buffer is back.
+  /// Sends `length` bytes made from `seed` and waits for the send's event.
   void send(std::uint64_t length, std::uint64_t seed) {
     const auto one = buffer(length, near_record_);
     fill(*one, length, seed);

@@ -1,4 +1,4 @@
-// Messages, as Motr's tests `msg` of its network transports want them, over each path.
+// Messages over each path, as Motr's tests `msg` of its network transports require.
 
 #include <algorithm>
 #include <array>
@@ -133,7 +133,7 @@ TEST_P(NetMessage, TheSenderIsTheEndPointThatIsKnown) {
   EXPECT_EQ(seen, known);
 }
 
-// More at a time than a poller's table holds, taken in portions of all sizes, by synchronous machines.
+// The poller has more messages in flight than its table holds, and takes them in portions of varying size.
 TEST_P(NetMessage, APollerGetsAllInOrderHoweverMuchItTakes) {
   constexpr std::uint64_t kMessages = 3000, kInFlight = 300, kSize = 8;
   net::TransferMachine one(*domain_), other(*domain_);
@@ -148,7 +148,7 @@ TEST_P(NetMessage, APollerGetsAllInOrderHoweverMuchItTakes) {
     std::uint64_t number = 0;
     event.buffer.read(event.offset, std::as_writable_bytes(std::span(&number, 1)));
     ++seen.at(number);
-    // What is lost comes later, and the first ones in shared memory may overtake the last over the network.
+    // Retransmitted messages arrive later. The first ones in shared memory may overtake the last ones over the network.
     if (GetParam().fault.empty() && GetParam().path != "auto") EXPECT_EQ(number, arrived);
     ++arrived;
   });
@@ -184,12 +184,12 @@ TEST_P(NetMessage, APollerGetsAllInOrderHoweverMuchItTakes) {
   EXPECT_EQ(other.messages_dropped(), 0U);
 }
 
-// Who asks for no events drives nevertheless: the engine's thread leaves the work to whoever polls.
+// The engine's thread leaves progress to a poller, so deliver_all(0) must make progress, too.
 TEST_P(NetMessage, APollerWithoutABudgetMakesProgress) {
   net::TransferMachine other(*domain_);
   ASSERT_TRUE(other.deliver_synchronously());
   const std::string there(other.start_and_wait(far_at("35:2")).value().address());
-  ASSERT_TRUE(far().stop_and_wait(StopMode::abort));  // its event thread would drive, too
+  ASSERT_TRUE(far().stop_and_wait(StopMode::abort));  // its event thread would make progress, too
   const net::EndPoint to = near().create_end_point(there).value();
   const auto inbox = buffer(100, far_record_), outbox = buffer(10, near_record_);
   ASSERT_EQ(other.add(*inbox, MessageReceive{.messages_max = 10}), Status::ok);
@@ -204,7 +204,7 @@ TEST_P(NetMessage, APollerWithoutABudgetMakesProgress) {
   EXPECT_TRUE(far_record_.entries().empty());
 }
 
-// Each message of several threads arrives once, though the receive buffers are few and added again by their callbacks.
+// Each message of several threads arrives exactly once. The few receive buffers are added again by their callbacks.
 TEST_P(NetMessage, ManyThreadsLoseAndRepeatNothing) {
   constexpr std::size_t kThreads = 4, kEach = 250, kLength = 64;
   std::array<std::array<std::atomic<int>, kEach>, kThreads> seen{};
@@ -218,7 +218,7 @@ TEST_P(NetMessage, ManyThreadsLoseAndRepeatNothing) {
       event.buffer.read(event.offset, std::as_writable_bytes(std::span(who)));
       ++seen.at(who[0]).at(who[1]);
       arrived.count_down();
-      if (event.is_final)  // not any more when the machine stops
+      if (event.is_final)  // add() fails once the machine stops
         static_cast<void>(far().add(event.buffer, MessageReceive{.size_min = kLength, .messages_max = 64}));
     });
     ASSERT_EQ(far().add(*inboxes.back(), MessageReceive{.size_min = kLength, .messages_max = 64}), Status::ok);
@@ -248,7 +248,7 @@ TEST_P(NetMessage, ManyThreadsLoseAndRepeatNothing) {
   expect_settled(far());
 }
 
-// adds = final events + buffers queued now, at each look while events come.
+// At any moment, adds exceed ended operations by the number of queued buffers.
 TEST_P(NetMessage, TheFiguresAgreeAtEachMoment) {
   constexpr std::size_t kBuffers = 8, kLength = 16;
   constexpr std::uint64_t kMessages = 400;
@@ -294,7 +294,7 @@ TEST_P(NetMessage, StopAbortEndsEachBufferOnce) {
   ASSERT_TRUE(near().stop_and_wait(StopMode::abort));
   const auto entries = near_record_.entries();
   EXPECT_EQ(entries.size(), added);
-  // Nobody sends anything; of what was sent some may have arrived.
+  // Nobody sends to near. Some of its own messages may have arrived.
   for (const auto& entry : entries) {
     if (entry.queue == net::QueueKind::message_receive) EXPECT_EQ(entry.status, Status::canceled);
     if (entry.status != Status::canceled) EXPECT_EQ(entry.status, Status::ok);

@@ -1,5 +1,5 @@
 #pragma once
-// Two started transfer machines, near and far, over each path that the net face has.
+// Two started transfer machines, near and far, over each path that Net has.
 
 #include <gtest/gtest.h>
 
@@ -16,12 +16,12 @@
 
 namespace fairlead::tests {
 
-/// A way from one machine to the other.
+/// A path from one machine to the other.
 struct NetPath {
   std::string name;  // of the test case
   std::string nid;
-  bool is_one_engine = true;  // both machines on one engine, or one each
-  std::string fault;          // what the engines do to their datagrams; empty: nothing
+  bool is_one_engine = true;  // both machines share one engine
+  std::string fault;          // faults that the engines inject into their datagrams; empty: none
   std::string path = "udp";
   bool is_hosted = false;  // the engines are those of a host engine
 };
@@ -29,17 +29,17 @@ struct NetPath {
 /// Printed by GoogleTest.
 std::ostream& operator<<(std::ostream& out, const NetPath& path);
 
-/// All paths; those over an IP address are left out where the host lacks it (and NetPaths.AreAllHere fails).
+/// All paths. Those over an IP address are missing if the host lacks the address (NetPaths.AreAllHere then fails).
 std::vector<NetPath> net_paths();
-/// Those of them that a test can use.
+/// All paths for which `can_use` is true.
 std::vector<NetPath> net_paths_where(bool (*can_use)(const NetPath& path));
 
-/// A UDP port of `nid` that was free a moment ago.
+/// A UDP port of `nid` that was free just now.
 std::uint16_t free_pid(std::string_view nid);
 
-/// Bytes that depend on their place and on `seed`.
+/// Writes bytes that depend on their position and on `seed`.
 void fill(net::Buffer& buffer, std::uint64_t length, std::uint64_t seed);
-/// Whether [offset, offset + length) holds what fill() wrote from its start.
+/// Whether [offset, offset + length) holds the bytes that fill() writes at the start of a buffer.
 ::testing::AssertionResult holds(const net::Buffer& buffer, std::uint64_t offset, std::uint64_t length,
                                  std::uint64_t seed);
 
@@ -52,12 +52,12 @@ class NetPair : public ::testing::TestWithParam<NetPath> {
   net::EndPoint to_far() { return near().create_end_point(far_address_).value(); }
   net::EndPoint to_near() { return far().create_end_point(near_address_).value(); }
 
-  /// "nid:pid:rest" on the engine of near or far.
+  /// "nid:pid:rest" with the pid of near's or far's engine.
   std::string near_at(std::string_view rest) const;
   std::string far_at(std::string_view rest) const;
 
   std::unique_ptr<net::Buffer> buffer(std::uint64_t size, net::Record& record);
-  /// Checks that no buffer is queued and that the figures agree with themselves.
+  /// Checks that each add has ended, unless one buffer got several messages, and that the statistics are consistent.
   static void expect_settled(net::TransferMachine& machine);
 
   std::unique_ptr<host::HostForTests> host_;

@@ -1,6 +1,6 @@
-// A peer that stands still, as if a firewall had cut it off, and is not given up for ten minutes: whatever waits for it
-// ends by its deadline, by cancel(), by stop(abort) and by its destruction all the same, and says so truly. When the
-// peer goes on, all is as before.
+// The peer is stopped, and unreachable for ten minutes as far as the timeouts go. All operations that wait for it still
+// end by deadline, cancel(), stop(abort) or destruction, with the right status. When the peer continues, messages flow
+// again.
 
 #include <gtest/gtest.h>
 
@@ -48,7 +48,7 @@ struct Hello {
   std::array<net::BufferDescriptor, kOffers> writable{}, readable{};
 };
 
-/// Takes messages of any length, one at a time, and offers memory.
+/// Receives messages of any length and offers memory.
 void serve(int socket, const std::string& path) {
   net::Domain domain = domain_over(path);
   net::TransferMachine machine(domain);
@@ -76,10 +76,10 @@ void serve(int socket, const std::string& path) {
   }
   tell(socket, hello);
   char order = 0;
-  hear(socket, order);  // until the other end is closed
+  hear(socket, order);  // until the other end closes the socket
 }
 
-/// How a buffer's memory is had.
+/// Where the memory of buffers comes from.
 enum class Memory { allocated, borrowed };
 struct Way {
   std::string name, path;
@@ -97,7 +97,7 @@ class StoppedPeer : public testing::TestWithParam<Way> {
     domain_.emplace(domain_over(GetParam().path));
     machine_ = std::make_unique<net::TransferMachine>(*domain_);
     machine_->start_and_wait("127.0.0.1@udp:*:34:*").value();
-    for (const std::uint64_t length : kLengths) send(length);  // the two have met
+    for (const std::uint64_t length : kLengths) send(length);  // so that the engines are connected
     while (seen_ < kLengths.size()) expect_next(Status::ok);
     ASSERT_TRUE(peer_->stop());
   }
@@ -120,7 +120,8 @@ class StoppedPeer : public testing::TestWithParam<Way> {
     const net::EndPoint to = machine_->create_end_point(hello_.address.data()).value();
     EXPECT_EQ(machine_->add(buffer(), MessageSend{.to = to, .length = length, .deadline = deadline}), Status::ok);
   }
-  /// Everything that waits for the peer; how many. Some messages of each length: the first may be there already.
+  /// Begins all kinds of operations that wait for the peer, and returns their number. It sends several messages of each
+  /// length, because the first may already be in the peer's memory.
   std::size_t begin_all(Instant deadline) {
     std::size_t count = 0;
     for (const std::uint64_t length : kLengths) {
@@ -177,7 +178,7 @@ TEST_P(StoppedPeer, CancelEndsAll) {
   expect_alive();
 }
 
-// The event says timed_out, and not before the deadline; a deadline that has passed is refused.
+// Each event has status timed_out and does not come before the deadline. add() refuses a deadline that has passed.
 TEST_P(StoppedPeer, DeadlinesEndAllAndSaySo) {
   for (const auto span : {1ms, 50ms}) {
     const Instant deadline = now() + 200ms + span;
@@ -193,7 +194,7 @@ TEST_P(StoppedPeer, DeadlinesEndAllAndSaySo) {
   expect_alive();
 }
 
-// stop(abort) cancels all, stop(drain) ends when the queues are empty; both with one event.
+// stop(abort) cancels all operations. stop(drain) ends when the queues are empty. Each operation ends with one event.
 TEST_P(StoppedPeer, StopEndsThoughThePeerStandsStill) {
   for (const StopMode mode : {StopMode::abort, StopMode::drain}) {
     const Instant deadline = mode == StopMode::abort ? kNever : now() + 300ms;
@@ -211,7 +212,7 @@ TEST_P(StoppedPeer, DestructionEndsAll) {
   const std::size_t count = begin_all(kNever);
   buffers_.clear();
   expect_all(count, Status::canceled);
-  memory_.clear();  // nobody reads it any more: AddressSanitizer looks
+  memory_.clear();  // no thread reads it any more, which AddressSanitizer checks
   expect_alive();
 }
 

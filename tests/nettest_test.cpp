@@ -1,4 +1,4 @@
-// `fairlead nettest` as people run it: two clients and two servers, each an agent of its own process, and a console.
+// `fairlead nettest` as users run it: a console, and four processes with an agent each (two clients, two servers).
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -63,7 +63,7 @@ class Nettest : public testing::Test {
   std::vector<std::unique_ptr<ChildProcess>> agents_;
 };
 
-// The same agents do one run after another.
+// The same agents serve several runs.
 TEST_F(Nettest, TheTotalsOfBothSidesAgree) {
   start_agents();
   const Json ping = result({"--count", "500", "--size", "4K", "--verify"});

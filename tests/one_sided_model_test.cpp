@@ -1,5 +1,5 @@
-// The model of one-sided access inside a host, in a weak memory: right in each of its parts, and wrong as soon as one
-// order, look or wait is left out.
+// The model of one-sided access inside a host, under a weak memory model. It holds in each variant, and fails if any
+// memory order, check or wait is removed.
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ TEST_P(OneSidedModel, TouchesNothingThatWasTakenBack) {
   EXPECT_EQ(check_model("one_sided.pml", GetParam()), ModelOutcome::holds);
 }
 
-// The small run has LIAR in its planted faults.
+// In the small run only the planted faults use LIAR.
 INSTANTIATE_TEST_SUITE_P(Parts, OneSidedModel,
                          testing::ValuesIn(is_full_run() ? std::vector<ModelCase>{{},
                                                                                   {.parts = "FENCED"},
@@ -53,11 +53,11 @@ INSTANTIATE_TEST_SUITE_P(Planted, OneSidedFault,
                              ModelCase{kRegion, "NO_BARRIER"}, ModelCase{kRegion, "REUSE_BEFORE_WAIT"},
                              ModelCase{kRegion, "WAIT_FOR_THE_DEAD"}, ModelCase{kRegion, "COUNT_STRANGERS"},
                              ModelCase{kFenced, "NO_BARRIER"},
-                             // one use
+                             // one-shot regions
                              ModelCase{kOneUse, "WEAK_LOOK"}, ModelCase{kOneUse, "WEAK_TELLING"},
                              ModelCase{kOneUse, "TELL_AFTER_LEAVING"}, ModelCase{kOneUse, "CLAIM_WITHOUT_SWAP"},
                              ModelCase{kOneUse, "CLAIM_ANY_KEY"}, ModelCase{kOneUse, "CANCEL_WHAT_IS_TAKEN"},
-                             // outside the arena, where the table is not believed
+                             // outside the arena, where the owner does not trust the table
                              ModelCase{kLiar, "BELIEVE_THE_TABLE"}, ModelCase{kLiar, "CLOSE_WITHOUT_LOOK"},
                              ModelCase{kLiar, "NO_BARRIER"}, ModelCase{kLiar, "NO_FENCE"}),
                          [](const auto& instance) { return name_of(instance.param); });

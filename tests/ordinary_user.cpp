@@ -31,7 +31,7 @@ bool OrdinaryUser::can_execute(const std::string& program) const {
   return run(words).exit_code == 0;
 }
 
-// With the library that it loads before programs, at the same place beside it.
+// Copies the command and the library that it preloads, with the same relative paths.
 void OrdinaryUser::copy_command() {
   folder_ = fmt::format("{}ordinary_user.{}", testing::TempDir(), ::getpid());
   const fs::path prefix = fs::path(command_).parent_path().parent_path();

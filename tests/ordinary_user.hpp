@@ -1,6 +1,6 @@
 #pragma once
-// How an ordinary user runs the command. Of root, setpriv makes the user nobody; and nobody gets a copy of the command
-// where the build lies in a folder that is closed to others.
+// Runs the command as an ordinary user. If the test runs as root, setpriv makes the user nobody. If nobody cannot
+// access the build folder, the class makes a copy of the command.
 
 #include <string>
 #include <vector>
@@ -15,7 +15,7 @@ class OrdinaryUser {
   OrdinaryUser(const OrdinaryUser&) = delete;
   OrdinaryUser& operator=(const OrdinaryUser&) = delete;
 
-  /// What the words of a program are put behind; nothing if we are not root.
+  /// The words before a program's own, which change the user; empty if we are not root.
   const std::vector<std::string>& prefix() const { return prefix_; }
   const std::string& command() const { return command_; }
   bool can_execute(const std::string& program) const;

@@ -19,7 +19,7 @@
 namespace fairlead::tests {
 namespace {
 
-/// Of subordinate ids that belong to the user, as /etc/subuid tells: the first one.
+/// Returns the first subordinate id of the user in /etc/subuid or /etc/subgid.
 std::optional<std::uint64_t> first_of(const char* file, std::uint32_t user) {
   const std::string own_name = run({"id", "-un"}).output;
   std::ifstream lines(file);
@@ -43,7 +43,7 @@ std::optional<std::string> OtherUser::become_able() {
   int lines[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, lines) != 0) return "no socket pair";
   const base::FileDescriptor here(lines[0]), there(lines[1]);
-  const pid_t mapper = ::fork();  // the namespace's map is written from outside of it
+  const pid_t mapper = ::fork();  // the namespace's map is written from outside
   if (mapper == 0) {
     char word = 0;
     ::recv(there.get(), &word, 1, 0);
@@ -73,7 +73,7 @@ bool OtherUser::begin(std::uint32_t user) {
     line_ = std::move(here);
     return false;
   }
-  // Nothing of what the test has open, as in a program of its own.
+  // Close all descriptors of the test, as in a program of its own.
   const auto kept = static_cast<unsigned>(there.get());
   ::close_range(3, kept - 1, 0);
   ::close_range(kept + 1, ~0U, 0);

@@ -1,7 +1,6 @@
 #pragma once
-// A process of another user of this host, which a test leads by the hand: both sides say single letters to each other.
-// Root makes it a child that has given up its rights. Whoever is not root becomes root of a user namespace first, in
-// which there are other users (newuidmap, /etc/subuid).
+// A process of another user of this host. It and the test exchange single letters. A root test forks a child that drops
+// its rights. Otherwise the test first becomes root of a user namespace with other users (newuidmap, /etc/subuid).
 
 #include <sys/types.h>
 
@@ -18,10 +17,11 @@ class OtherUser {
  public:
   static constexpr std::uint32_t kNobody = 65534, kSomebody = 4001;
 
-  /// What hinders this process from making processes of other users; nothing from then on. Before there are threads.
+  /// Returns the reason why this process cannot make processes of other users, or nothing. Call it before threads
+  /// start.
   static std::optional<std::string> become_able();
 
-  /// Runs body(process) in a child with that user's rights, then ends it; there, this class is the other end.
+  /// Runs body(process) in a child with that user's rights. There `process` is the other end. The child then ends.
   template <typename Body>
   OtherUser(std::uint32_t user, Body&& body) {
     if (!begin(user)) return;
@@ -30,15 +30,15 @@ class OtherUser {
   }
   OtherUser(const OtherUser&) = delete;
   OtherUser& operator=(const OtherUser&) = delete;
-  /// SIGKILL, if it still runs.
+  /// Sends SIGKILL if the process still runs.
   ~OtherUser();
 
   void say(char word);
-  /// False if the other end says something else, or is gone.
+  /// False if the other end says another letter or has ended.
   bool hear(char word);
-  /// 0 if the other end is gone.
+  /// 0 if the other end has ended.
   char hear_any();
-  /// Waits for the child's end: its exit code, 128 + signal if it was killed.
+  /// Waits for the child's end and returns its exit code, or 128 + signal if it was killed.
   int wait();
 
  private:

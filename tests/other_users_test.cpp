@@ -1,5 +1,5 @@
-// Whole engines of different users of this host, which admit each other: they meet in shared memory only if each has
-// shown that it is at its address, and messages for an address are read by nobody who has merely bound its name.
+// Engines of different users of one host that admit each other. They connect through shared memory only after both have
+// proven their addresses. A process that has merely bound an address's name reads no messages for that address.
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -42,7 +42,7 @@ class UserNode {
       if (fact.name == name) return fact.value;
     return 0;
   }
-  /// The end of what was begun last; timed_out if there is none.
+  /// Returns the status of the next event, or timed_out if none comes.
   Status end() const {
     engine::Completion completion;
     core_->wait(port_, base::MonotonicClock::now() + kHearsWithin);
@@ -88,7 +88,7 @@ TEST_P(OtherUsers, MeetInSharedMemoryWhenTheyKnowEachOther) {
     } while (node.receives() && line.hear('m'));
   });
   const UserNode node(here_, GetParam());
-  // The first ones may go over UDP, while the two are meeting.
+  // The first messages may go over UDP while the engines connect.
   for (int i = 0; i < 10'000 && node.counter("shm.messages_sent") == 0; ++i) {
     ASSERT_TRUE(other.hear('p')) << "it got something else";
     ASSERT_EQ(node.send(there_), Status::ok);

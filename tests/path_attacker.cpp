@@ -40,7 +40,7 @@ PathAttacker::PathAttacker(const std::array<base::SocketAddress, 2>& engines) {
 
 void PathAttacker::send(std::size_t to, std::span<const std::byte> bytes) {
   KernelAddress address(sides_[to].engine);
-  // What finds no room is lost, as on any path.
+  // A datagram that exceeds the socket's buffer is lost, as on any path.
   (void)::sendto(sides_[to].socket.get(), bytes.data(), bytes.size(), 0, address.generic(), address.length());
 }
 

@@ -1,11 +1,11 @@
 #pragma once
-// Somebody on the path between two engines of the loopback, who takes each for the other: two UDP sockets, one at which
-// the first engine finds the second, one at which the second finds the first. It sees every datagram, and sends on what
-// it likes. It acts only while the test calls it.
+// An attacker on the path between two engines of the loopback. It has two UDP sockets: each engine takes one of them
+// for the other engine. It sees all datagrams and forwards those that the test chooses. It acts only inside calls by
+// the test.
 //
 //   PathAttacker path({one.address(), two.address()});
-//   one.send(path.seen_by(0), ...);       `one` believes that `two` is there
-//   path.step(forward);                   for each datagram that came; forward(attacker, to, bytes)
+// one.send(path.seen_by(0), ...); `one` takes this address for `two`
+// path.step(forward); calls forward(to, bytes) for each datagram
 
 #include <array>
 #include <cstddef>
@@ -21,16 +21,16 @@ class PathAttacker {
  public:
   using Bytes = std::vector<std::byte>;
 
-  /// Between engines 0 and 1.
+  /// Stands between engines 0 and 1.
   explicit PathAttacker(const std::array<base::SocketAddress, 2>& engines);
 
-  /// Where engine `which` finds the other one.
+  /// The address that engine `which` takes for the other engine.
   const base::SocketAddress& seen_by(std::size_t which) const { return sides_[which].address; }
 
-  /// As if the other engine had sent it.
+  /// Sends as if the other engine had sent it.
   void send(std::size_t to, std::span<const std::byte> bytes);
 
-  /// Calls `act(to, bytes)` for each datagram that has come on its way to engine `to`: how many.
+  /// Calls `act(to, bytes)` for each datagram on its way to engine `to`. Returns the number of datagrams.
   template <typename Act>
   std::size_t step(Act&& act) {
     std::size_t count = 0;

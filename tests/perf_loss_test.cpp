@@ -1,4 +1,5 @@
-// `fairlead perf --loss` makes networks of its own, loses what it says, checks what arrives, and leaves nothing behind.
+// `fairlead perf --loss` creates network namespaces, loses the stated share of packets, checks what arrives, and leaves
+// nothing behind.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -47,7 +48,7 @@ class PerfLoss : public testing::Test {
   }
 };
 
-/// Ours, UDP and cubic are there; bbr where the kernel has it.
+/// Expects rows of fairlead, UDP and cubic. The row of bbr depends on the kernel.
 void expect_rows(const Json& rows, const char* op) {
   Words paths;
   for (const Json& row : rows) {
@@ -64,7 +65,7 @@ TEST_F(PerfLoss, PacketsAreLostOneByOneAndAllArriveOnce) {
   expect_rows(rows, "bandwidth");
   EXPECT_EQ(rows[0]["size"], 65'536);
   EXPECT_EQ(rows[0]["loss"], 0.05);
-  // Of thousands of packets; of trains there are so few that this would be wide of the mark.
+  // Thousands of packets make this precise. There are too few GSO batches for such limits.
   EXPECT_GT(rows[0]["lost"], 0.03);
   EXPECT_LT(rows[0]["lost"], 0.07);
 }
@@ -88,7 +89,7 @@ TEST_F(PerfLoss, LatencyIsMeasuredWithoutAndWithLoss) {
   EXPECT_GT((*lossy)["lost"], 0);
 }
 
-/// Of a process that may end meanwhile: then empty.
+/// Empty if the process has ended.
 std::string content_of(pid_t process, const std::string& file) {
   std::ifstream in("/proc/" + std::to_string(process) + "/" + file);
   std::string text(4096, '\0');
@@ -101,13 +102,13 @@ int first_child_of(pid_t process) {
   return std::atoi(content_of(process, "task/" + std::to_string(process) + "/children").c_str());
 }
 
-/// Whether it runs: one that only waits for its parent to look does not.
+/// Whether the process runs. A zombie does not.
 bool is_running(pid_t process) {
   const std::string text = content_of(process, "status");
   return !text.empty() && !text.contains("State:\tZ");
 }
 
-// The networks live as long as processes are in them: no process, no network.
+// The network namespaces live as long as the processes in them.
 TEST_F(PerfLoss, WhenKilledNoProcessIsLeft) {
   ChildProcess perf(perf_words({"bandwidth", "--loss", "1%", "--seconds", "60", "--no-floor"}));
   const std::string far = "perf-far";

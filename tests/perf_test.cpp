@@ -1,4 +1,4 @@
-// `fairlead perf` says what it promises; how fast it is here and now is nobody's promise.
+// `fairlead perf` reports all its rows and figures. No test expects a speed.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 using testing::HasSubstr;
 using Json = nlohmann::json;
 
-/// Two processors of ours, or an empty text.
+/// Two processors of this process, or an empty text.
 std::string two_processors() {
   cpu_set_t ours;
   CPU_ZERO(&ours);
@@ -35,12 +35,12 @@ std::string two_processors() {
   return found.size() == 2 ? fmt::format("{},{}", found[0], found[1]) : "";
 }
 
-/// A process that this one has started; -1 if there is none.
+/// A child of `parent`; -1 if there is none.
 pid_t child_of(pid_t parent) {
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
     std::string line;
     std::getline(std::ifstream(entry.path() / "stat"), line);
-    // "PID (NAME) STATE PARENT ...", and a name may hold anything.
+    // "PID (NAME) STATE PARENT ...". NAME may hold any characters.
     const std::size_t end_of_name = line.rfind(')');
     if (end_of_name == std::string::npos || line.size() < end_of_name + 4) continue;
     if (std::atoi(line.c_str() + end_of_name + 4) == parent) return std::atoi(line.c_str());
@@ -48,11 +48,11 @@ pid_t child_of(pid_t parent) {
   return -1;
 }
 
-/// The second process of a measurement that is under way; -1 if there is none.
+/// The second process of a running measurement; -1 if there is none.
 pid_t busy_child_of(const ChildProcess& perf) {
   for (int look = 0; look < 1000; ++look) {
     std::this_thread::sleep_for(10ms);
-    // Both spin while they measure; what comes before takes a tenth of this.
+    // Both processes spin while they measure. Their set-up takes a tenth of this CPU time.
     if (const pid_t far = child_of(perf.pid()); far > 0) return wait_until_busy(far, 200ms, 60s) ? far : -1;
   }
   return -1;
@@ -142,7 +142,7 @@ TEST_F(Perf, AStreamOfQueuePairsHasItsDepthUnderWay) {
   for (const Json& row : rows) expect_keys(row);
 }
 
-// A lone send over shared memory has arrived, so nothing of its own tells that no answer will come.
+// A lone send over shared memory completes at once, so no failed operation tells the sender that the peer has died.
 TEST_F(Perf, ASecondProcessThatIsKilledEndsTheMeasurement) {
   const std::vector<std::vector<std::string>> kinds{
       {"verbs", "--op", "send"}, {"verbs", "--op", "write"}, {"verbs", "--op", "send", "--stream"}, {"am"}};
@@ -165,7 +165,8 @@ TEST_F(Perf, AnAtomicHasNoOtherSize) {
   EXPECT_TRUE(finished.error_output.contains("8 bytes")) << finished.error_output;
 }
 
-// On one processor the sender fills all buffers before the receiver has its turn, if nothing holds it back.
+// Sender and receiver share a processor. Without flow control the sender would fill all buffers before the receiver
+// runs.
 TEST_F(Perf, RateLosesNothingToAReceiverThatIsLate) {
   const std::string two = two_processors(), one = two.substr(0, two.find(','));
   const Finished finished = run({FAIRLEAD_COMMAND, "perf", "rate", "--path", "self", "--size", "4K", "--seconds", "0.2",
@@ -176,8 +177,8 @@ TEST_F(Perf, RateLosesNothingToAReceiverThatIsLate) {
   EXPECT_GT(Json::parse(finished.output)[0]["messages_per_s"], 0);
 }
 
-// A busy host may keep the second process waiting for seconds: no reason to call it silent. The engines would do so
-// after five, which a host that is busier still may make of the two.
+// On a busy host the second process may wait for seconds, and perf must not report it as silent. The engines' own limit
+// of five seconds is raised here.
 TEST_F(Perf, ASecondProcessThatStandsStillForSecondsIsWaitedFor) {
   ChildProcess perf({"env", "FAIRLEAD_GIVE_UP_AFTER=60000", FAIRLEAD_COMMAND, "perf", "latency", "--path", "udp",
                      "--no-floor", "--json", "--seconds", "1", "--cpus", two_processors()});
@@ -189,7 +190,7 @@ TEST_F(Perf, ASecondProcessThatStandsStillForSecondsIsWaitedFor) {
   EXPECT_EQ(perf.wait(100s), 0) << perf.error_output();
 }
 
-// One that is played by a script, one that fails, one that is really there, and one that nobody has.
+// One rival is a script, one fails, one is installed, and one is missing.
 TEST_F(Perf, CompareHasARowForEachRivalOrSaysWhyNot) {
   const std::string folder = fmt::format("{}perf_test.{}", testing::TempDir(), ::getpid());
   std::filesystem::create_directory(folder);

@@ -1,4 +1,4 @@
-// A port goes down with its interface and comes back with it, as an unmodified program of Debian sees it.
+// A port goes down and comes up with its network interface, as an unmodified Debian program sees it.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// The test suite of rdma-core's Python bindings, as Debian ships it in rdma-core's documentation, under `fairlead run`.
+// Runs the test suite of rdma-core's Python bindings, as Debian ships it in rdma-core's documentation, under `fairlead
+// run`.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -15,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kShipped = "/usr/share/doc/rdma-core/tests";
-constexpr const char* kPython = "/usr/bin/python3";  // an earlier one in PATH has no pyverbs
+constexpr const char* kPython = "/usr/bin/python3";  // another python3 in PATH may lack pyverbs
 constexpr int kPassedAtLeast = 134;
 
 int number_after(const std::string& text, const std::string& pattern) {

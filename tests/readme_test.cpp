@@ -1,4 +1,4 @@
-// The program that the README shows is the example that is built and run.
+// The program in the README is the example that is built and run.
 
 #include <gtest/gtest.h>
 
@@ -22,7 +22,8 @@ TEST(Readme, ShowsTheExampleAsItIs) {
       << "copy examples/hello.cpp into README.md";
 }
 
-// The first command has built what the table runs; `amudp/...` comes with the tests.
+// The programs in README's table must be targets of the demo's build command. `amudp/...` is excluded: the tests build
+// it.
 TEST(Readme, ShowsProgramsThatTheDemoHasBuilt) {
   const std::string readme = text_of("README.md"), demo = text_of("scripts/demo.sh");
   const auto compile = demo.find("  compile build ");

@@ -1,5 +1,5 @@
-// Sends that the own host refuses: datagrams that the far end of a cable is too narrow for, and a firewall on the way
-// out. Both are losses and no reason to try without end. In network namespaces of this test.
+// The own host refuses sends, in network namespaces of the test: datagrams exceed the MTU of a cable's far end, or a
+// firewall drops outgoing datagrams. The sender treats both as losses and does not retry without end.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ class RefusedSends : public testing::Test {
   void SetUp() override {
     if (const auto fault = two_.set_up()) GTEST_SKIP() << *fault;
   }
-  /// From the first namespace to a server in the second.
+  /// Transfers from the first namespace to a server in the second.
   Finished transfer() {
     ChildProcess server(
         two_.enter_second({FAIRLEAD_COMMAND, "bulkping", "server", "--address", "10.77.0.2", "--json"}));
@@ -35,7 +35,7 @@ class RefusedSends : public testing::Test {
     EXPECT_EQ(server.wait(20s), 0) << server.error_output();
     return client;
   }
-  /// Its counters; refused sends were few.
+  /// Returns the client's counters. Checks that refused sends were few.
   static Json counters_of(const Finished& client) {
     EXPECT_EQ(client.exit_code, 0) << client.error_output;
     const Json counters = Json::parse(client.output, nullptr, false).value("counters", Json::object());
@@ -47,8 +47,8 @@ class RefusedSends : public testing::Test {
   TwoNamespaces two_;
 };
 
-// Lone datagrams are refused. Trains are not: the kernel hands them over as one, whatever the far end's MTU says, so
-// whether the size is ever lowered depends on what goes alone.
+// The kernel refuses single datagrams. It hands a GSO batch over in one piece, whatever the far end's MTU. So the link
+// may never lower its datagram size here.
 TEST_F(RefusedSends, ANarrowFarEndCostsFewCalls) {
   if (const auto fault = two_.enlarge_first(9000)) GTEST_SKIP() << *fault;
   counters_of(transfer());

@@ -1,4 +1,4 @@
-// What `fairlead run` tells the program that it starts.
+// The settings that `fairlead run` passes to the program that it starts.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 using testing::HasSubstr;
 using Words = std::vector<std::string>;
 
-/// The three settings as the program sees them.
+/// Returns the settings that the program sees.
 std::string settings_of(const Words& environment, const Words& options) {
   Words words{"env", "-u", "FAIRLEAD_PATH", "-u", "FAIRLEAD_PERSONALITY", "-u", "FAIRLEAD_DEVICES"};
   words.insert(words.end(), environment.begin(), environment.end());
@@ -82,12 +82,13 @@ TEST(RunCommand, AVariableThatSetsNothingIsTold) {
   EXPECT_THAT(used.error_output, HasSubstr("FAIRLEAD_GIVEUP sets nothing: did you mean FAIRLEAD_GIVE_UP_AFTER?"));
 }
 
-// As an operator would, of a process that knows nothing of it.
+// Looks at a process that takes no part in it, as an operator does.
 TEST(TopCommand, SeesARunningProcessAndNotADeadOne) {
   ChildProcess server({FAIRLEAD_COMMAND, "bulkping", "server", "--address", "127.0.0.1@udp:*"});
   ASSERT_TRUE(server.wait_for_text("serving at", 20s)) << server.error_output();
   const std::string pid = std::to_string(server.pid());
-  const Finished detail = run({FAIRLEAD_COMMAND, "top", "--once", "--pid", pid});  // not the engines of other tests
+  // Only this process, not the engines of other tests.
+  const Finished detail = run({FAIRLEAD_COMMAND, "top", "--once", "--pid", pid});
   EXPECT_EQ(detail.exit_code, 0) << detail.error_output;
   EXPECT_THAT(detail.output, HasSubstr("process " + pid + " (fairlead), engine at 127.0.0.1:"));
   const auto all = nlohmann::json::parse(run({FAIRLEAD_COMMAND, "top", "--json", "--pid", pid}).output);

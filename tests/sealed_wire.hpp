@@ -1,5 +1,5 @@
 #pragma once
-// Engines that seal what they say, each with a socket of its own, and their keys in a folder of the test's own.
+// Engines that encrypt, each with a socket of its own, and a temporary folder with their keys.
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ using Bytes = PathAttacker::Bytes;
 constexpr auto kTalkAtMost = std::chrono::seconds(60);
 constexpr std::uint32_t kSealedPort = 1;
 
-/// Names of options and what they are set to.
+/// Pairs of an option's name and value.
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
 inline bool comes_true(const std::function<bool()>& what) {
@@ -49,17 +49,17 @@ inline std::string text_of(const std::string& path) {
   return text.str();
 }
 
-/// Of message `number`.
+/// The payload of message `number`.
 inline Bytes payload(std::uint64_t number, std::size_t size) {
   Bytes bytes(size);
   for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>(number * 131 + i * 7 + (i >> 8));
   return bytes;
 }
 
-/// An engine with one port. What it sends and receives is `payload` of increasing numbers.
+/// An engine with one port. Its messages are `payload` with increasing numbers.
 class SealedNode {
  public:
-  /// Each has its own address of the loopback.
+  /// Node `number` uses address 127.0.0.`number`.
   SealedNode(int number, const Settings& settings) {
     engine::EngineOptions options;
     EXPECT_TRUE(options.set("path", "udp"));
@@ -71,7 +71,7 @@ class SealedNode {
   }
   ~SealedNode() { core->close_port(port_); }
 
-  /// Room for so many messages.
+  /// Posts `count` receives.
   void expect(std::size_t count, std::size_t size) {
     ASSERT_LE(memory_.size() + count, kMost);
     for (std::size_t i = 0; i < count; ++i) {
@@ -92,7 +92,7 @@ class SealedNode {
     const engine::Send message{.to = {to, kSealedPort}, .part = {{&pieces_.back(), 1}, size, sent_++}};
     ASSERT_EQ(core->send(port_, message, name), Status::ok);
   }
-  /// Takes what has ended.
+  /// Makes progress and takes all events.
   void step() {
     engine::Completion ended;
     core->progress();
@@ -115,7 +115,7 @@ class SealedNode {
   }
   std::uint64_t refused(std::string_view why) const { return counter(fmt::format("link.refused.{}", why)); }
   base::SocketAddress address() const { return core->address(); }
-  /// Each payload that was sent came once, in any order.
+  /// Checks that each payload arrived once, in any order, and that each send succeeded.
   void expect_received_all_of(const SealedNode& sender) const {
     std::vector<Bytes> sent = sender.sent_messages(), came = received;
     std::ranges::sort(sent);
@@ -135,7 +135,8 @@ class SealedNode {
 
  private:
   static constexpr std::size_t kMost = 4096;
-  static constexpr std::uint64_t kReceives = 1ULL << 32;  // from here on: cookies of receives, with their memory
+  // Cookies from here on are of receives; the rest is their index in memory_.
+  static constexpr std::uint64_t kReceives = 1ULL << 32;
 
   engine::PortHandle port_;
   std::deque<Bytes> memory_;
@@ -144,7 +145,7 @@ class SealedNode {
   std::vector<std::size_t> sizes_of_sent_;
 };
 
-/// Key files in a folder of the test's own.
+/// A temporary folder with key files.
 class KeyFolder {
  public:
   KeyFolder() {
@@ -157,7 +158,7 @@ class KeyFolder {
   KeyFolder& operator=(const KeyFolder&) = delete;
 
   std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-  /// A file with these lines, in place of what was there.
+  /// Replaces a file atomically.
   void write(const std::string& name, const std::string& text) const {
     std::filesystem::remove(*this / (name + ".new"));
     ASSERT_TRUE(base::create_secret_file(*this / (name + ".new"), text));
@@ -175,15 +176,15 @@ inline std::string psk_line(char digit) {
 class SealedWire : public testing::Test {
  protected:
   Settings psk(const std::string& file) const { return {{"seal", "psk:" + (keys_ / file)}}; }
-  /// With keys of its own, and known peers in a file of its own.
+  /// Settings with a key and a file of known peers that belong to `name`.
   Settings x25519(const std::string& name) const {
     return {{"seal", "x25519:" + (keys_ / name)}, {"seal_peers", keys_ / (name + "_knows")}};
   }
-  /// Makes the key; its line for others.
+  /// Makes a key file and returns its line for the known peers of others.
   std::string make_key(const std::string& name) const {
     return seal::make_key_file(keys_ / name, seal::KeyKind::x25519, "127.0.0.0/8").value();
   }
-  /// Two that know each other by static keys.
+  /// Settings of two engines that know each other's static keys.
   std::array<Settings, 2> acquainted() const {
     const std::string one = make_key("one"), two = make_key("two");
     keys_.write("one_knows", two);
@@ -195,7 +196,7 @@ class SealedWire : public testing::Test {
     return settings;
   }
 
-  /// One message each way between two nodes.
+  /// Exchanges one message in each direction.
   static void expect_they_talk(SealedNode& one, SealedNode& two) {
     one.expect(1, 100'000);
     two.expect(1, 100'000);
@@ -212,7 +213,7 @@ class SealedWire : public testing::Test {
     EXPECT_EQ(one.counter("link.sessions_sealed"), 1U);
     EXPECT_EQ(two.counter("link.sessions_sealed"), 1U);
   }
-  /// `one` greets `two` in vain. What it tells, and what `two` writes into its log.
+  /// `one` greets `two` and is refused. Holds what `one` reports and what `two` logs.
   struct Words {
     std::string of_refused, of_refuser;
   };

@@ -1,5 +1,5 @@
-// Engines that seal what they say (docs/seal.md), each with a socket of its own: who meets whom, what is said to those
-// who do not, and how a key is replaced while messages go on.
+// Engines that encrypt (docs/seal.md), each with a socket of its own: which engines connect, what each side reports of
+// a refusal, and how a key is replaced while messages flow.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -94,7 +94,7 @@ TEST_F(SealedWire, AnEngineWithoutItsKeyDoesNotStart) {
   EXPECT_THAT(embedded::attach_embedded(local, options).error().message, HasSubstr("cannot open it"));
 }
 
-// Each step waits until both have read the file, then until both use keys that were made with it.
+// Each step waits until both engines have read the new file, and then until two key changes have used it.
 TEST_F(SealedWire, ASecretIsReplacedWhileMessagesGoOn) {
   keys_.write("psk", psk_line('a'));
   const Settings settings = with(psk("psk"), {{"seal_rekey_bytes", "65536"}});
@@ -135,7 +135,7 @@ TEST_F(SealedWire, ASecretIsReplacedWhileMessagesGoOn) {
 
 // Processes -------------------------------------------------------------------------------------------------------
 
-/// As a user does it: keys made by the command, named in the environment.
+/// Works as a user does: the command makes the keys, and the environment names them.
 class SealedProcesses : public SealedWire {
  protected:
   std::vector<std::string> bulkping(const std::string& name, const std::string& kind,

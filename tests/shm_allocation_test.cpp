@@ -1,5 +1,5 @@
-// Messages between two engines over shared memory allocate nothing once they run: neither from the heap nor from the
-// kernel, in both engines, under back-pressure, too.
+// In steady state, messages between two engines over shared memory allocate nothing, neither from the heap nor from the
+// kernel. That holds in both engines and with full rings.
 
 #include <fairlead/net.hpp>
 
@@ -59,7 +59,8 @@ TEST(ShmAllocation, EachKindIsCounted) {
 
 TEST(ShmAllocation, NothingIsAllocatedInSteadyState) {
   constexpr std::size_t kBuffers = 8;
-  constexpr std::uint64_t kSizes[] = {8, 700, 9000, 200'000};  // whole, whole by reference, in chunks, more than a ring
+  // Whole, whole by reference, in chunks, longer than the ring.
+  constexpr std::uint64_t kSizes[] = {8, 700, 9000, 200'000};
   auto domain = net::Domain::open({.engine = {{"path", "shm"}}}).value();
   End near(domain), far(domain);
   const auto to_far = near.machine.create_end_point(far.own.address()).value();
@@ -72,7 +73,7 @@ TEST(ShmAllocation, NothingIsAllocatedInSteadyState) {
     for (std::size_t i = 0; i < kBuffers; ++i) {
       outboxes.push_back(net::Buffer::allocate(domain, size).value());
       outboxes.back()->set_callback([&](const net::BufferEvent& event) {
-        // A long one that is still on its way in the end may find no buffer.
+        // A long message that is still in flight at the end may find no buffer.
         EXPECT_TRUE(event.status == Status::ok || (is_ending && event.status == Status::no_buffer))
             << to_string(event.status);
         ++sent;
@@ -102,7 +103,7 @@ TEST(ShmAllocation, NothingIsAllocatedInSteadyState) {
     const std::uint64_t before = allocation_count();
     run(2000);
     EXPECT_EQ(allocation_count() - before, 0u) << "messages of " << size << " bytes";
-    is_ending = true;  // messages may still be on their way
+    is_ending = true;  // messages may still be in flight
     for (const auto& inbox : inboxes) far.machine.cancel(*inbox);
     while (idle.size() < kBuffers) near.machine.deliver_all();
     while (std::ranges::any_of(inboxes, [](const auto& inbox) { return inbox->is_queued(); }))

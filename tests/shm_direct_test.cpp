@@ -1,5 +1,5 @@
-// One-sided requests between processes of one host: to a target that is stopped, to one that is killed in the middle,
-// and to one that writes what it likes into the tables that tell others what is where.
+// One-sided requests between processes of one host: to a stopped target, to a target that is killed, and to a target
+// that writes arbitrary values into its published tables.
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -27,10 +27,10 @@ struct Card {
   std::uint64_t memory = 0;
 };
 
-/// The target: a process that after its set-up only answers what it is asked over a socket, and otherwise sleeps.
+/// The target's process. After its set-up it only answers requests on a socket, and otherwise sleeps.
 class Target {
  public:
-  /// Of Road::cma: with a thread of its own, beside which its memory cannot be moved into the arena.
+  /// With Road::cma, the target has a second thread, so its memory cannot be moved into the arena.
   explicit Target(std::uint8_t host, Road road = Road::shm) {
     int ends[2] = {-1, -1};
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return;
@@ -55,7 +55,7 @@ class Target {
     EXPECT_EQ(::read(socket_.get(), &its, sizeof its), static_cast<ssize_t>(sizeof its));
     return its;
   }
-  /// The sum of `count` of its words.
+  /// Returns the sum of the target's first `count` words.
   std::uint64_t sum(std::uint64_t count) const {
     std::uint64_t answer = 0;
     EXPECT_EQ(::write(socket_.get(), &count, sizeof count), static_cast<ssize_t>(sizeof count));
@@ -102,7 +102,7 @@ std::uint64_t writes_of(const Side& side) {
 
 class ShmDirect : public ::testing::Test {
  protected:
-  /// The initiator, connected, and able to write by itself.
+  /// The initiator, connected and able to complete writes itself.
   struct Initiator {
     explicit Initiator(const Target& target, Road road = Road::shm)
         : side(1, road, "2000"), pair(*make_pair_at(side, QpType::rc, PairOptions().capacity)) {
@@ -198,7 +198,7 @@ TEST_F(ShmDirect, ATargetThatDiesFailsWhatComesAfter) {
   EXPECT_GE(written, 50u);
 }
 
-/// The tables of all arenas that this process has mapped.
+/// Returns the tables of all arenas that this process has mapped.
 std::vector<onesided::SharedTables*> all_tables() {
   std::vector<onesided::SharedTables*> found;
   std::ifstream maps("/proc/self/maps");

@@ -1,6 +1,6 @@
-// Three processes of one host over shared memory, of which one after the other is killed at a random moment: the other
-// two go on, and nothing is left behind. FAIRLEAD_TEST_KILLS=500 makes it long, FAIRLEAD_TEST_SEED chooses other
-// moments.
+// Three processes of one host use shared memory, and one client after another is killed at a random moment. The other
+// two continue, and nothing is left behind. FAIRLEAD_TEST_KILLS=500 sets the number of kills, FAIRLEAD_TEST_SEED the
+// random seed.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -54,7 +54,7 @@ TEST(ShmKill, TwoOfThreeGoOnAndNothingIsLeft) {
     ASSERT_EQ(server.wait(0ms), -1) << "kill " << i << ": " << server.error_output();
     ASSERT_EQ(steady->wait(0ms), -1) << "kill " << i << ": " << steady->error_output();
   }
-  const auto last = client("1");  // it removes the names of the dead
+  const auto last = client("1");  // it removes the socket names of the killed clients
   ASSERT_EQ(last->wait(60s), 0) << last->error_output();
   for (int look = 0; look < 10'000 && entries_of(files) != files_before; ++look) std::this_thread::sleep_for(3ms);
   EXPECT_EQ(entries_of(files), files_before) << "of the dead nothing stays open";

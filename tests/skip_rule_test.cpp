@@ -1,4 +1,4 @@
-// A test that skips itself fails where nothing may be skipped, unless tests/allowed_skips.txt has its name and reason.
+// With FAIRLEAD_TEST_NO_SKIPS a skipped test fails, unless tests/allowed_skips.txt has its name and reason.
 
 #include "tests/main/skip_rule.hpp"
 
@@ -26,7 +26,7 @@ TEST(SkipRule, OneThatSkipsWhenItIsTold) {
   if (std::getenv("FAIRLEAD_TEST_SKIP_THIS") != nullptr) GTEST_SKIP() << kReason;
 }
 
-/// This program again, with that test alone.
+/// Runs this program again with that test alone.
 Finished run_it(const std::vector<std::string>& environment) {
   std::vector<std::string> words{"env", "-u", "FAIRLEAD_TEST_NO_SKIPS", "-u", "FAIRLEAD_TEST_SKIP_LOG"};
   words.insert(words.end(), environment.begin(), environment.end());

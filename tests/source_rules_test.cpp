@@ -1,4 +1,4 @@
-// What the sources may do in one place only, because a mistake there harms the program that we are part of.
+// Operations that only certain files may use, because a mistake there harms the application's process.
 
 #include <gtest/gtest.h>
 
@@ -19,11 +19,11 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Rule {
-  const char* word;                 // in a line
-  const char* pattern;              // of such a line
-  std::vector<std::string> places;  // files and folders that may
+  const char* word;                 // a line with this word is checked
+  const char* pattern;              // a breach matches it
+  std::vector<std::string> places;  // files and folders that are permitted
   std::vector<std::string> applies{"src", "doors", "include", "tools"};
-  const char* unless = "";  // stands in the same statement
+  const char* unless = "";  // no breach if this is in the same statement
 };
 
 bool is_under(const std::string& file, const std::vector<std::string>& places) {
@@ -34,7 +34,7 @@ bool is_of_tests(const std::string& file) {
   return file.ends_with("_test.cpp") || file.find("_for_tests") != file.npos || file.starts_with("doors/amudp/tests/");
 }
 
-// From the line with the hit to the end of the statement.
+// Returns the text from the matching line to the end of the statement.
 std::string statement_at(const std::vector<std::string>& lines, std::size_t first) {
   std::string all;
   for (std::size_t i = first; i < std::min(lines.size(), first + 6); ++i) {
@@ -76,7 +76,7 @@ void expect_kept(const Rule& rule) {
 TEST(SourceRules, TheEnvironmentIsReadWhereItIsKnownWhetherToBelieveIt) {
   expect_kept({.word = "env",
                .pattern = R"(\b(secure_)?getenv\s*\(|\benviron\b)",
-               .places = {"src/base/environment.", "tools/perf_far.cpp"}});  // which hands it on to its other half
+               .places = {"src/base/environment.", "tools/perf_far.cpp"}});  // perf_far hands its environment on
 }
 
 TEST(SourceRules, ThreadsBeginWhereSignalsAreBlocked) {
@@ -108,8 +108,8 @@ TEST(SourceRules, NoWriteRaisesASignal) {
                .applies = {"src", "doors", "include"}});
 }
 
-// What peers send gets into memory of the application through a permit, which the check of the right to be there made.
-// The other places copy between buffers of ours, or what both ends of are here.
+// Peers' data enters the application's memory only through a permit, which the check of the peer's right creates. The
+// other permitted places copy between our own buffers, or between two ends in this process.
 TEST(SourceRules, WhatPeersSendIsPlacedByPermits) {
   constexpr const char* kCopies =
       R"((\b|__builtin_)mem(cpy|move)\s*\(|\bcopy_short\s*\(|\bscatter_(write|copy|store)\s*\()";

@@ -1,6 +1,6 @@
 #pragma once
-// Sends UDP datagrams over the loopback in anybody's name, as somebody off the path may; what is answered goes to those
-// whose name it was. It needs a raw socket.
+// Sends UDP datagrams over the loopback with forged sender addresses, as an off-path attacker can. Answers go to the
+// forged addresses. Needs a raw socket.
 
 #include <cstddef>
 #include <span>
@@ -13,7 +13,7 @@ namespace fairlead::tests {
 class Spoofer {
  public:
   Spoofer();
-  /// Whether this process may.
+  /// Whether this process may open a raw socket.
   bool is_permitted() const { return socket_.is_open(); }
 
   /// IPv4 only.

@@ -44,7 +44,7 @@ Stranger::Stranger(const base::SocketAddress& target, const std::string& ip, std
 
 bool Stranger::open_session(Limit limit) {
   if (!greet(limit)) return false;
-  acknowledge();  // with their token: from here on it is a session
+  acknowledge();  // carries their token, which opens the session
   return true;
 }
 
@@ -107,7 +107,7 @@ void Stranger::say_chunk(const wire::Envelope& envelope, const wire::Chunk& chun
 
 void Stranger::flush() {
   if (run_.empty() || !theirs_) return;
-  // The target's socket holds so many: whoever sends on without looking loses what he says.
+  // The target's socket holds only so many datagrams. More would be lost.
   for (int rounds = 0; rounds < 400 && unacked_.size() >= kInFlightMost && !is_closed_; ++rounds) {
     if (!receive_one(kRepeatAfter)) resend();
   }
@@ -169,7 +169,7 @@ void Stranger::send_segment(const wire::Header& header, std::span<const std::byt
 void Stranger::send_datagram(std::span<const std::byte> datagram) {
   sockaddr_in6 kernel{};
   const unsigned length = target_.to_kernel(reinterpret_cast<sockaddr*>(&kernel), AF_INET);
-  // What the kernel does not take is lost, as on a wire.
+  // A datagram that the kernel does not take is lost, as on a wire.
   (void)::sendto(socket_.get(), datagram.data(), datagram.size(), MSG_NOSIGNAL,
                  reinterpret_cast<const sockaddr*>(&kernel), length);
 }
@@ -189,7 +189,7 @@ bool Stranger::receive_one(Limit limit) {
   pollfd look{.fd = socket_.get(), .events = POLLIN, .revents = 0};
   if (::poll(&look, 1, static_cast<int>(limit.count())) <= 0) return false;
   const ssize_t size = ::recv(socket_.get(), buffer_.data(), buffer_.size(), 0);
-  if (size < 0) return false;  // an ICMP error of an earlier datagram
+  if (size < 0) return false;  // an ICMP error for an earlier datagram
   if (const auto frame = wire::decode(std::span(buffer_).first(static_cast<std::size_t>(size)))) on_segment(*frame);
   return true;
 }

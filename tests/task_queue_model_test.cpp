@@ -1,5 +1,5 @@
-// The model of the task queue in a weak memory, with its three writers: right as it is, and wrong as soon as one order
-// is left out or the consumer takes the firewall.
+// The task queue's model under a weak memory model, with its three writers. It fails if any memory order is weakened,
+// or if the consumer takes the firewall element.
 
 #include <gtest/gtest.h>
 

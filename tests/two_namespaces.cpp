@@ -17,7 +17,7 @@ std::optional<std::string> fault_of(const Words& words) {
 }  // namespace
 
 std::optional<std::string> TwoNamespaces::set_up() {
-  // As root of a user namespace of our own if that is allowed, else as root of the host.
+  // Try to be root of a new user namespace, else root of the host.
   for (const Words& unshare : {Words{"unshare", "-Urn"}, Words{"unshare", "-n"}}) {
     first_ = hold(unshare);
     has_own_user_ = unshare.back() == "-Urn";
@@ -72,7 +72,7 @@ std::optional<std::string> TwoNamespaces::let_nothing_out_of_first() {
   return {};
 }
 
-/// A process that keeps a namespace of its own open.
+/// Starts a process that keeps a namespace open.
 std::unique_ptr<ChildProcess> TwoNamespaces::hold(Words words) const {
   words.insert(words.end(), {"sh", "-c", "echo here; exec sleep 600"});
   auto holder = std::make_unique<ChildProcess>(words);

@@ -1,6 +1,6 @@
 #pragma once
-// Two network namespaces joined by a cable: fl0 (10.77.0.1) in the first, fl1 (10.77.0.2) in the second. They belong to
-// processes of the test and go with them.
+// Two network namespaces joined by a veth pair: fl0 (10.77.0.1) in the first, fl1 (10.77.0.2) in the second. They end
+// with the test's processes.
 
 #include <memory>
 #include <optional>
@@ -15,20 +15,19 @@ class TwoNamespaces {
  public:
   using Words = std::vector<std::string>;
 
-  /// Why it is not possible here, or nothing.
+  /// Returns why it is not possible here, or nothing.
   std::optional<std::string> set_up();
-  /// So many percent of all UDP datagrams are lost, in both namespaces.
+  /// Drops that percentage of all UDP datagrams in both namespaces.
   std::optional<std::string> lose(int percent = 1);
-  /// Segments travel alone, as on a wire, and not many in one piece that is lost as one.
+  /// Switches segmentation offload off, so that the loss of one segment does not take a whole GSO batch with it.
   std::optional<std::string> cut_segments();
 
-  /// The first end takes datagrams of so many bytes, the second goes on with 1500: what is longer is dropped at the
-  /// first.
+  /// Raises the MTU of the first end. The second keeps 1500, so the first end drops longer datagrams.
   std::optional<std::string> enlarge_first(int mtu);
-  /// A firewall rule of the first drops all UDP that is to leave it.
+  /// Adds a firewall rule in the first namespace that drops all outgoing UDP.
   std::optional<std::string> let_nothing_out_of_first();
 
-  /// The command that runs these words inside.
+  /// Returns the command that runs `words` in the namespace.
   Words enter_first(const Words& words) const { return enter(*first_, words); }
   Words enter_second(const Words& words) const { return enter(*second_, words); }
 

@@ -1,5 +1,5 @@
-// Unmodified programs of Debian under `fairlead run`: two processes that find each other by what they exchange over TCP
-// themselves. A selection; FAIRLEAD_TEST_LONG_TESTS=1: all programs in all modes.
+// Unmodified Debian programs under `fairlead run`: two processes that exchange their addresses over TCP. A selection;
+// FAIRLEAD_TEST_LONG_TESTS=1 runs all programs in all modes.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -56,8 +56,8 @@ Words under_fairlead(const std::string& options, const Words& program) {
   return ordinary_user().prefix() + words_of(ordinary_user().command(), options, program);
 }
 
-/// Whether the process, in its own network namespace, listens on this TCP port, or its connection manager at this one
-/// of UDP.
+/// Whether the process's network namespace has a listener on this TCP port, or a bound UDP socket (of a connection
+/// manager).
 bool listens(pid_t pid, int port) {
   const std::string wanted = fmt::format(":{:04X} ", port);
   struct {
@@ -87,7 +87,7 @@ bool is_installed(const std::string& program) {
   return run({"sh", "-c", "command -v " + program}, 10s).exit_code == 0;
 }
 
-/// Runs server and client in their namespaces; both must end well.
+/// Runs server and client in their namespaces. Both must succeed.
 template <typename Enter>
 void expect_success(const std::string& program_line, const std::string& server_address, Enter enter_server,
                     Enter enter_client) {
@@ -102,7 +102,7 @@ void expect_success(const std::string& program_line, const std::string& server_a
   EXPECT_EQ(server.wait(kProgramAtMost), 0) << program_line << "\nserver: " << server.output() << server.error_output();
 }
 
-// Clients and servers on one host: scripts/verbs_programs.sh has the list.
+// Client and server run on one host. scripts/verbs_programs.sh has the list.
 TEST(VerbsPrograms, OfTheScriptAllPass) {
   const bool is_long = std::getenv("FAIRLEAD_TEST_LONG_TESTS") != nullptr;
   Words words{FAIRLEAD_SOURCE_FOLDER "/scripts/verbs_programs.sh", "--command", ordinary_user().command()};
@@ -120,7 +120,7 @@ TEST(VerbsPrograms, ARunInWhichNothingPassedIsNone) {
   EXPECT_THAT(finished.output, HasSubstr("0 passed, 0 failed, 0 skipped"));
 }
 
-// Killed or stopped at random instants: whoever is left ends or goes on, and leaves nothing.
+// Programs are killed or stopped at random moments. The other side ends or continues, and leaves nothing behind.
 TEST(VerbsPrograms, OutliveTheirPeers) {
   if (const auto fault = TwoNamespaces().set_up()) GTEST_SKIP() << *fault;
   Words words{"python3", FAIRLEAD_SOURCE_FOLDER "/scripts/kill_programs.py", "--command", FAIRLEAD_COMMAND};
@@ -171,7 +171,7 @@ TEST(VerbsProgram, SymbolsAreThoseOfTheRealLibrary) {
   EXPECT_EQ(run({"sh", "-c", fmt::format(fmt::runtime(symbols), library)}).output, real.output);
 }
 
-// The server is rank 0; rank 1 asks until it is there.
+// Rank 0 is the server. Rank 1 retries until it is up.
 TEST(VerbsProgram, StandsBeforeEachRankOfMpirun) {
   if (!is_installed("mpirun") || !is_installed("ibv_rc_pingpong"))
     GTEST_SKIP() << "mpirun or ibv_rc_pingpong is missing";
@@ -204,7 +204,7 @@ TEST(VerbsProgram, WrongOptionsAreToldBeforeItStarts) {
   }
 }
 
-// Datagrams to a group cross the wire as IP multicast. The receiver's port is that of groups.
+// Datagrams to a group travel as IP multicast. The receiver listens at the port for groups.
 void expect_multicast(const TwoNamespaces& two) {
   if (!is_installed("mckey")) GTEST_SKIP() << "mckey is not installed";
   const Words program = split("mckey -m 239.83.0.1 -C 20 -b");
@@ -215,7 +215,7 @@ void expect_multicast(const TwoNamespaces& two) {
   EXPECT_EQ(receiver.wait(kProgramAtMost), 0) << receiver.output() << receiver.error_output();
 }
 
-// The loopback interface of IPv6 has no route to groups.
+// The IPv6 loopback interface has no route to multicast groups.
 void expect_refusal_of_groups(const TwoNamespaces& two) {
   if (!is_installed("mckey") || !std::ifstream("/proc/net/if_inet6")) return;
   const Words program = split("mckey -m ff0e::83 -b ::1 -C 1");
