@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::uint32_t kRead = 64 << 10;  // not copied at submission
 constexpr std::uint32_t kReadsOut = 3;
-constexpr std::byte kBefore{0x11}, kAfter{0x22};
+constexpr std::byte kBefore{0x11}, kAfter{0x22}, kGone{0xFF};
 
 base::SocketAddress place(std::uint16_t number) {
   base::SocketAddress address = base::place_for_tests(number);
@@ -100,6 +100,9 @@ class ChangeOfRegion : public testing::Test {
     const std::uint32_t count = stream_->take(done.data(), done.size(), reader_->pairs().accounts());
     for (const auto& each : std::span(done).first(count)) EXPECT_EQ(each.status, verbs::WcStatus::success);
     completed_ += count;
+    if (count != 0) {
+      EXPECT_EQ(std::ranges::count(into_, kGone), 0) << "an answer came from memory that may be unmapped";
+    }
   }
   /// Waits for a read to complete, if any is in flight. Then posts as many as are permitted, and lets the owner execute
   /// them.
@@ -155,7 +158,7 @@ TEST_F(ChangeOfRegion, AnswersReadsWithWhatItIsNow) {
   ASSERT_TRUE(core.begin_change_region(key_, plan_of(after_), withdrawal));
   while (!core.is_over(withdrawal)) read_on();
   // From here on the owner may unmap the former memory.
-  std::ranges::fill(before_, std::byte{0xFF});
+  std::ranges::fill(before_, kGone);
   const std::uint64_t all = posted_ + kReadsOut;
   while (completed_ < all) read_on();
   EXPECT_EQ(std::ranges::count(into_, kAfter), kRead);

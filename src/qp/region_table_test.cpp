@@ -76,6 +76,27 @@ TEST_F(Regions, KeepHoldsFromBeforeAChangeApart) {
   EXPECT_EQ(table_.change(key_, other), Status::stale);
 }
 
+// Each kind of holds keeps the slot, whichever goes first.
+TEST_F(Regions, KeepTheirSlotUntilTheHoldsOfBothKindsAreGone) {
+  for (const bool is_first_before : {true, false}) {
+    const std::uint32_t key = table_.add({.base = memory_.data(), .length = 64, .iova = 1000, .domain = 7});
+    const std::uint32_t used = table_.used();
+    std::array<std::uint32_t, 2> holds{};
+    for (std::uint32_t& hold : holds) {
+      hold = table_.locate(key, 7, 1000, 1, 0).slot();
+      table_.hold(hold);
+      if (&hold != holds.data()) continue;
+      ASSERT_EQ(table_.change(key, {.base = memory_.data(), .length = 32, .iova = 1000, .domain = 7}), Status::ok);
+    }
+    ASSERT_TRUE(table_.remove(key));
+    table_.let_go(holds[is_first_before ? 0 : 1]);
+    EXPECT_EQ(table_.used(), used);
+    EXPECT_TRUE(table_.is_held(key));
+    table_.let_go(holds[is_first_before ? 1 : 0]);
+    EXPECT_EQ(table_.used(), used - 1);
+  }
+}
+
 // Another thread may unmap the memory at any moment, also between the permit and its use.
 TEST(WholeAddressSpace, MayGoBeforeAPermitIsUsed) {
   namespace rights = verbs::access;
