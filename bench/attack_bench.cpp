@@ -1,11 +1,11 @@
-// What an honest pair has left while a stranger floods the receiver's port: goodput of long messages over UDP between
-// two processes of the loopback, quiet and beside a third process that sends so many datagrams a second there. Rounds
-// of all kinds in turn, medians. The flood takes a part of this machine's processors, too, which one on another machine
-// would not; so the same flood at a port of nobody's is a row of its own.
+// Goodput of an honest pair while a stranger floods the receiver's port: long messages over UDP between two processes
+// of the loopback. Baseline rounds without a flood alternate with rounds of each kind; results are medians. The flood
+// also uses this machine's processors, which a remote attacker would not. A row with the same flood at an unused port
+// shows that cost.
 //
-//   garbage   bytes that are no datagram of ours
-//   hellos    sound ones, another token each, without a cookie
-//   forged    in the name of the sender, segments with tokens made up
+//   garbage   random bytes
+//   hellos    valid hellos, each with a new token and no cookie
+//   forged    segments with the sender's forged address and made-up tokens
 
 #include <fmt/format.h>
 #include <signal.h>
@@ -55,7 +55,7 @@ enum class Flood : int { none, elsewhere, garbage, hellos, forged };
 constexpr std::array kFloods{Flood::none, Flood::elsewhere, Flood::garbage, Flood::hellos, Flood::forged};
 constexpr std::array<const char*, kFloods.size()> kNames{"quiet", "flood elsewhere", "garbage", "hellos", "forged"};
 
-/// What the processes tell each other.
+/// Memory that the processes share.
 struct Page {
   std::atomic<int> flood{0};
   std::atomic<bool> is_over{false};
@@ -178,7 +178,7 @@ Bytes datagram_of(Flood kind, std::uint64_t number) {
   return Bytes(64, static_cast<std::byte>(number));
 }
 
-/// Packets of one kind, made before they are needed.
+/// Packets of one kind, prepared in advance.
 class Volley {
  public:
   static constexpr std::size_t kPackets = 4096, kAtOnce = 32;
@@ -234,7 +234,7 @@ void flood(Page& page, std::uint64_t per_second) {
   double due = 0;
   for (auto next = steady_clock::now(); !page.is_over.load(std::memory_order_relaxed); next += kTick) {
     std::this_thread::sleep_until(next);
-    if (steady_clock::now() - next > 20ms) next = steady_clock::now();  // what was missed is not made up for
+    if (steady_clock::now() - next > 20ms) next = steady_clock::now();  // do not catch up after a delay
     const auto kind = static_cast<Flood>(page.flood.load(std::memory_order_relaxed));
     due = kind == Flood::none ? 0 : due + in_tick;
     std::uint64_t sent = 0;

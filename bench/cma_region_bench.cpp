@@ -1,6 +1,6 @@
-// How long a write and a read of a queue pair take from the post to the completion, to a process of this host that
-// sleeps in its completion channel (and is let fall asleep before each). Into memory of its own that could not be moved
-// into the arena (here: mapped shared), by system calls and through the ring; and into the arena.
+// Time of a queue pair's write and read from post to completion. The target is a process of this host that sleeps in
+// its completion channel before each. Three rows: memory that cannot be moved into the arena (a shared mapping),
+// accessed by CMA and through the ring; and memory in the arena.
 
 #include <fmt/format.h>
 #include <sched.h>
@@ -68,14 +68,14 @@ struct Side {
                                              .shared_receive = nullptr,
                                              .capacity = {}}))) {}
 
-  /// Each tells the other where it is.
+  /// Exchanges queue pair numbers and memory addresses.
   RemoteMemory meet(int socket) {
     const auto theirs = need(exchange(socket, Invitation{pair.address(), region.remote()}.to_bytes(), kNever));
     const Invitation peer = need(Invitation::from_bytes(theirs));
     need(connect(pair, peer.pair));
     return peer.memory;
   }
-  /// From the post to the completion.
+  /// Returns the time from the post to the completion.
   double run(SendOpcode opcode, std::uint32_t length, const RemoteMemory& to) {
     const Sge sge = region.sge(0, length);
     const auto start = steady_clock::now();
@@ -102,7 +102,7 @@ struct Side {
   QueuePair pair;
 };
 
-/// Sleeps until it is killed.
+/// Sleeps until killed.
 [[noreturn]] void serve(int socket, Way way) {
   pin(1);
   Side side(2, way);

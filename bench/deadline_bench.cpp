@@ -1,6 +1,5 @@
-// Deadlines and cancelling. What it costs to arm a deadline and to take it away beside so many that are armed; what it
-// costs to cancel one of so many messages to a peer that stands still; and how late the events of deadlines come there,
-// over UDP and through shared memory: from the deadline to the callback.
+// Deadlines and cancels. Cost to arm and disarm a deadline while N others are armed; cost to cancel one of N messages
+// to a stopped peer; and time from a deadline to its callback, over UDP and through shared memory.
 
 #include <fmt/format.h>
 #include <signal.h>
@@ -113,7 +112,7 @@ class Peer {
   std::string address_;
 };
 
-/// A machine that has met a peer which stands still now.
+/// A machine connected to a peer that is now stopped.
 struct Stage {
   explicit Stage(const std::string& path) : peer(path), domain(Peer::domain(path)), machine(domain) {
     (void)machine.start_and_wait("127.0.0.1@udp:*:34:*").value();

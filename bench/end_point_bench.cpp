@@ -1,6 +1,5 @@
-// What it costs a transfer machine to find the senders of the messages that it takes, beside so many end points: all
-// messages from one, or each from another, in no order. A machine takes up to 128 messages at once and prefetches
-// their end points.
+// Cost to look up the senders of received messages in a table of N end points: all messages from one sender, or from
+// random ones. A machine takes up to 128 messages at once and prefetches their end points.
 
 #include <fmt/format.h>
 
@@ -31,7 +30,7 @@ engine::RemotePort sender(std::size_t number) {
 
 enum class Prefetch { no, yes };
 
-/// The median round, in ns a message.
+/// Median over the rounds, in ns per message.
 double measure(net::EndPointTable& table, const std::vector<engine::Completion>& messages, Prefetch prefetch) {
   std::array<double, kRounds> rounds{};
   for (double& round : rounds) {

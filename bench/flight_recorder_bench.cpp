@@ -1,4 +1,5 @@
-// What it costs to record an event: of one peer and of many in turn, apart in time or close together (one event then).
+// Cost to record an event: for one peer or many in turn, with events far apart or close together (then merged into
+// one).
 
 #include <fmt/format.h>
 
@@ -14,7 +15,7 @@ namespace {
 constexpr int kRounds = 21;
 constexpr std::uint32_t kEvents = 1'000'000;
 
-// Median over the rounds, in nanoseconds an event.
+// Median over the rounds, in nanoseconds per event.
 double record_ns(std::uint32_t peers, base::Duration step) {
   observe::FlightRecorder recorder;
   base::Instant pretended{};

@@ -1,4 +1,4 @@
-// The floors on the command line; `fairlead perf` prints the same figures beside its own.
+// Runs the floors from the command line. `fairlead perf` prints the same figures beside its own.
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>

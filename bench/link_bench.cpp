@@ -1,6 +1,6 @@
-// What the link itself costs: two links joined by memory, no path and no system call. Reports nanoseconds per 8-byte
-// message, one at a time there and back and in a stream, both sides together, and GB/s of long messages with small and
-// large datagrams. With --iterations it does a fixed amount of work, to be counted by callgrind.
+// Cost of the link alone: two links joined by memory, without path and system calls. Reports nanoseconds per 8-byte
+// message for both sides together, as ping-pong and as stream, and GB/s of long messages with small and large
+// datagrams. --iterations sets a fixed amount of work for callgrind.
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -16,7 +16,7 @@ namespace {
 
 using namespace fairlead;
 
-/// One engine's worth of link, with an address.
+/// A link with its address and buffers.
 struct End {
   base::SocketAddress address;
   link::Link link;
@@ -37,7 +37,7 @@ class Wire {
     while (ends_[from].link.submit(peers_[from], {{}, pieces, size, 1, true}, now()) != Status::ok) turn();
   }
 
-  /// Each side sends what it has to, the other takes it in.
+  /// Moves all pending segments from each side to the other.
   void turn() {
     for (std::size_t i = 0; i < 2; ++i) {
       End& end = ends_[i];
@@ -51,11 +51,11 @@ class Wire {
   std::uint64_t ended() const { return ended_; }
 
  private:
-  // A virtual clock: the bench measures work, not waiting.
+  // A virtual clock: the benchmark measures work, not waiting.
   base::Instant now() { return now_ += base::Duration(20); }
 
   void carry(End& to, const base::SocketAddress& from) {
-    std::size_t used = 0;  // the copy stands for the kernel's
+    std::size_t used = 0;  // stands for the kernel's copy
     for (std::size_t i = 0; i < train_.piece_count; ++i) {
       std::memcpy(arrival_.data() + used, train_.pieces[i].iov_base, train_.pieces[i].iov_len);
       used += train_.pieces[i].iov_len;

@@ -1,6 +1,6 @@
-// What idle peers of the same host cost an engine that has met them through shared memory: the time of a message to and
-// fro with one more peer, and of a pass that finds nothing, beside 1, 100 and 1000 of them. The two that talk are
-// driven by one thread, so the figures repeat to a few per cent. The idle ones are engines of other processes.
+// Cost of idle peers of the same host that are connected through shared memory: the time of a ping-pong with one more
+// peer, and of a pass that finds nothing, beside 1, 100 and 1000 idle peers. One thread drives both talking engines, so
+// the figures repeat within a few percent. The idle peers are engines of other processes.
 
 #include <fmt/format.h>
 #include <signal.h>
@@ -41,7 +41,7 @@ constexpr double kGrowthGoal = 1.10;
 /// An engine with one port and some posted buffers.
 class Resident {
  public:
-  /// At an address of its own.
+  /// Resident `number` has its own address.
   explicit Resident(std::uint32_t number) {
     auto options = engine::EngineOptions::from_environment();
     if (!options) stop(options.error().message);
@@ -63,7 +63,7 @@ class Resident {
     while (core_->send(port_, {.to = to, .part = {{&from_, 1}, 8, kSend}}, operation) == Status::again)
       core_->progress();
   }
-  /// Takes what has come; how many messages, and ends of own ones.
+  /// Takes all events. Counts received messages and ended sends.
   void take(std::uint64_t& messages, std::uint64_t& ends) {
     for (engine::Completion completion; core_->next_event(port_, completion);) {
       if (completion.status != Status::ok) stop("a message failed");
@@ -89,7 +89,7 @@ class Resident {
   engine::PortHandle port_;
 };
 
-/// Another process with engines of these numbers that say one word to `hub`, and stay.
+/// Starts a process with the engines `first` to `first + engines - 1`. Each sends one message to `hub` and stays.
 void settle(std::uint32_t first, std::uint32_t engines, const engine::RemotePort& hub) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   std::vector<std::unique_ptr<Resident>> residents;
@@ -119,7 +119,7 @@ Sample sample(int count, const std::function<void()>& once) {
   return {times[kRuns / 2], times[0]};
 }
 
-/// One message there and one back, with their ends.
+/// One message in each direction, with the events of both sends.
 void exchange(Resident& near, Resident& far) {
   const auto one_way = [](Resident& from, Resident& to) {
     std::uint64_t messages = 0, ends = 0;
@@ -159,7 +159,8 @@ int main(int argc, char** argv) {
         hub.take(met, ends);
       }
     }
-    for (int i = 0; i < kExchanges; ++i) exchange(hub, partner);  // warm, and nobody else is watched any more
+    // Warm up; other peers are no longer watched afterwards
+    for (int i = 0; i < kExchanges; ++i) exchange(hub, partner);
     const Sample message = sample(kExchanges, [&] { exchange(hub, partner); });
     const Sample pass = sample(kPasses, [&] { hub.core().progress(); });
     if (first.best_ns == 0) first = message, first_pass = pass;

@@ -1,5 +1,5 @@
-// What idle peers cost an engine that has met them: bytes of memory each, and instructions of a message to another
-// peer beside them, counted by callgrind on whole engines on virtual time, so both figures repeat exactly.
+// Cost of idle peers for an engine: memory per peer, and instructions per message to another peer beside them.
+// callgrind counts whole engines on virtual time, so both figures repeat exactly.
 
 #include <fmt/format.h>
 #include <spawn.h>
@@ -14,7 +14,7 @@
 
 #include "bench/peers_crowd.hpp"
 
-extern char** environ;  // of the C library
+extern char** environ;  // from the C library
 
 namespace {
 
@@ -25,8 +25,8 @@ constexpr std::uint64_t kMessages = 1000;  // each with an answer
 constexpr std::uint64_t kBytesGoal = 2048;
 constexpr double kGrowthGoal = 1.10;
 
-/// What the engine executes, by this program under callgrind: it meets the peers and exchanges some messages. Nothing
-/// where there is no valgrind.
+/// Runs this program under callgrind and returns the instructions that the engine executes. It meets the peers and
+/// exchanges messages. Returns nothing without valgrind.
 std::optional<std::uint64_t> count_instructions(std::uint32_t idle, std::uint64_t messages) {
   std::array<char, 4096> own{};
   if (readlink("/proc/self/exe", own.data(), own.size() - 1) < 0) return {};
@@ -58,7 +58,7 @@ std::optional<std::uint64_t> count_instructions(std::uint32_t idle, std::uint64_
   return sum;
 }
 
-/// Per message sent, with the one received for it.
+/// Instructions per pair of a sent and a received message.
 std::optional<double> instructions_per_message(std::uint32_t idle) {
   const auto without = count_instructions(idle, 0), with = count_instructions(idle, kMessages);
   if (!without || !with) return {};

@@ -1,7 +1,7 @@
 #pragma once
-// One engine in a crowd: it has met any number of peers, on virtual time, all idle by now, and exchanges messages
-// with one more. Every peer but that one was an engine that said one word and was gone, without a word of farewell, so
-// all memory that stays is the one engine's.
+// An engine on virtual time with any number of idle peers. It exchanges messages with one further peer. The idle peers
+// were engines that sent one message and were destroyed without a close, so all remaining memory belongs to the one
+// engine.
 
 #include <malloc.h>
 
@@ -14,7 +14,7 @@
 
 namespace fairlead::bench {
 
-/// Joins two engines by memory; whatever goes to anybody else is gone.
+/// Joins two engines by memory. Drops datagrams to other addresses.
 class Pipe final : public path::Path {
  public:
   explicit Pipe(const base::SocketAddress& address) : address_(address) {}
@@ -63,7 +63,7 @@ class Pipe final : public path::Path {
   path::PathCounters counters_;
 };
 
-/// An engine with one port, as its process would drive it.
+/// An engine with one port, driven as its process would.
 class Node {
  public:
   Node(std::uint32_t number, const engine::EngineOptions& options) {
@@ -135,7 +135,7 @@ class Node {
     ENSURE(engine_->messages().post_receive(port_, receive, operation) == Status::ok, "no receive buffer");
   }
 
-  Pipe* pipe_ = nullptr;  // the engine's
+  Pipe* pipe_ = nullptr;  // owned by the engine
   std::optional<engine::Engine> engine_;
   engine::PortHandle port_;
   std::uint64_t word_ = 0, received_ = 0, sent_ = 0;
@@ -145,7 +145,7 @@ class Node {
 
 class Crowd {
  public:
-  /// The engine meets `idle` peers, all of them fall quiet, and one more that stays.
+  /// The engine meets `idle` peers, which all fall quiet, and one more that stays.
   explicit Crowd(std::uint32_t idle) {
     engine::EngineOptions options;
     hub_ = std::make_unique<Node>(0, options);
@@ -160,7 +160,7 @@ class Crowd {
     exchange(*hub_, *peer_);
   }
 
-  /// Messages from the engine to its one busy peer and back, one at a time.
+  /// Exchanges messages between the engine and its busy peer, one at a time.
   void exchange_messages(std::uint64_t count) {
     for (std::uint64_t i = 0; i < count; ++i) {
       pass_on(*hub_, *peer_);
@@ -168,7 +168,7 @@ class Crowd {
     }
   }
 
-  /// Bytes of heap that the engine holds; it is gone afterwards.
+  /// Returns the bytes of heap that the engine holds. Destroys the engine.
   std::uint64_t measure_memory() {
     pass_time(std::chrono::seconds(5));
     const std::uint64_t before = heap_bytes();
@@ -196,14 +196,14 @@ class Crowd {
     peer_->take_events();
   }
 
-  // Not inlined: what these two do is counted, by their names.
+  // Not inlined: callgrind counts these two functions by name.
   [[gnu::noinline]] void hub_turn() {
     hub_->pass(now_);
     hub_->take_events();
   }
   [[gnu::noinline]] void hub_send() { hub_->send(peer_->address(), now_); }
 
-  /// A message, until it is acknowledged.
+  /// Sends a message and waits for its acknowledgement.
   void exchange(Node& from, Node& to) {
     const std::uint64_t sent = from.sent();
     pass_on(from, to);
@@ -213,7 +213,7 @@ class Crowd {
     }
   }
 
-  /// A message, until it has arrived.
+  /// Sends a message and waits for its arrival.
   void pass_on(Node& from, Node& to) {
     const std::uint64_t received = to.received();
     if (&from == hub_.get()) {

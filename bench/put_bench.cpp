@@ -1,8 +1,8 @@
-// How long a put of the net face takes from the call to where the other process sees its last byte: half of a put and
-// one back, between two pinned processes of this host; and a get from its call to its event. Into memory that the
-// library made in its arena, into memory of the application that is reached by system calls, and into the same through
-// the ring; puts in turns with the floor of shared memory of that size.
-// Every one has an exposure of its own; exposing and events are done between the rounds, and are not measured.
+// Latency of a put of Net between two pinned processes of this host: half of the time of a put in each direction, until
+// the other process sees the last byte. Also of a get, from the call to its event. Three kinds of memory: the library's
+// in its arena; the application's, accessed by CMA; and the same through the ring. Rounds of puts alternate with rounds
+// of the shared-memory floor of the same size. Each put and get has an exposure of its own. Exposing and taking events
+// happens between the rounds and is not measured.
 
 #include <fmt/format.h>
 #include <sched.h>
@@ -30,16 +30,16 @@ namespace {
 using namespace fairlead;
 using std::chrono::steady_clock;
 
-constexpr std::size_t kPuts = 8;  // of a round, one at a time
+constexpr std::size_t kPuts = 8;  // per round, one at a time
 constexpr int kPieces = 5;
 constexpr auto kPiece = std::chrono::milliseconds(100);
 
-/// Where the memory lies, and how it is reached.
+/// Where the memory is, and how the initiator accesses it.
 enum class Way { arena, calls, ring };
 struct Plan {
   Way way = Way::arena;
   bool is_put = true;
-  bool is_asleep = false;  // whoever is read from
+  bool is_asleep = false;  // the owner of the memory that is read
   std::uint64_t size = 0;
 };
 constexpr const char* name_of(Way way) {
@@ -66,7 +66,7 @@ class Side {
     }
   }
 
-  /// One way of a put, on average over the round; or a get.
+  /// Time of one put in one direction, averaged over the round; or of a get.
   double round(bool is_first, std::byte stamp) {
     Descriptors own, there;
     for (std::size_t i = 0; i < kPuts; ++i) {
@@ -100,7 +100,7 @@ class Side {
     ended_ = 0;
     return plan_.is_put ? taken.count() / (2 * kPuts) : got.count() / kPuts;
   }
-  /// Until then, whoever waits makes progress.
+  /// Whether the engine now uses the wanted way. Until then, the waiting side makes progress.
   bool find_way() {
     for (const net::Counter& counter : machine_.engine_counters())
       if (counter.name == (plan_.is_put ? "engine.direct.puts" : "engine.direct.gets") && counter.value > 0)
@@ -169,7 +169,7 @@ class Side {
   bool is_direct_ = false;
 };
 
-/// Rounds until the near side says that it is enough; then none is waited for.
+/// Serves rounds until the near side ends the run.
 void serve(int socket, const Plan& plan) {
   pin(1);
   Side side(socket, plan);

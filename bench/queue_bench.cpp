@@ -1,7 +1,7 @@
-// How fast the event queue is beside its rivals: records a second through one queue, and the round trip over two of
-// them; between threads, and between processes that map the memory at different addresses. All contenders take turns
-// within each round, and the medians of the rounds are compared: the host moves its cores about, so a figure means
-// something only beside the others of its round and the canary (observe/canary.hpp).
+// Speed of the event queue and its competitors: records per second through one queue, and round trip over two, between
+// threads and between processes that map the memory at different addresses. All contenders run in each round, and the
+// medians are compared. The hypervisor may move the cores, so compare a figure only with others of its round and with
+// the canary (observe/canary.hpp).
 
 #include <fmt/format.h>
 #include <sys/wait.h>
@@ -32,7 +32,7 @@ struct Sizes {
   std::uint64_t exchanges = 20'000;
 };
 
-// What the two sides share beside the queues.
+// Shared state of the two sides beside the queues.
 struct Meeting {
   std::atomic<std::uint32_t> arrived{0};
   std::atomic<std::int64_t> elapsed_ns{0};
@@ -69,7 +69,7 @@ void receive_all(Receiver& receiver, std::uint64_t first, std::uint64_t records)
   }
 }
 
-// Runs left(memory) here and right(memory) in a second thread or process, each on its own processor.
+// Runs left(memory) here and right(memory) in a second thread or process, each pinned to a processor.
 template <typename Left, typename Right>
 void run_both(Mode mode, queue::SharedSegment& memory, Left left, Right right) {
   if (mode == Mode::threads) {
@@ -93,7 +93,7 @@ void run_both(Mode mode, queue::SharedSegment& memory, Left left, Right right) {
   ENSURE(outcome == 0, "the second process ended with {}", outcome);
 }
 
-// Million records a second.
+// Million records per second.
 template <typename Queue>
 double rate(Mode mode, const Sizes& sizes) {
   auto memory = queue::SharedSegment::create(kMeetingBytes + Queue::bytes()).value();
@@ -123,7 +123,7 @@ double rate(Mode mode, const Sizes& sizes) {
   return static_cast<double>(sizes.records) * 1e3 / static_cast<double>(meeting->elapsed_ns);
 }
 
-// Nanoseconds for there and back, over two queues.
+// Nanoseconds per round trip over two queues.
 template <typename Queue>
 double round_trip(Mode mode, const Sizes& sizes) {
   const auto back_at = kMeetingBytes + in_lines(Queue::bytes());
@@ -163,7 +163,7 @@ double round_trip(Mode mode, const Sizes& sizes) {
   return static_cast<double>(meeting->elapsed_ns) / static_cast<double>(sizes.exchanges);
 }
 
-// The floor: no queue, one line that goes there and back with the record in it (up to what fits beside its word).
+// The floor: no queue, but one cache line that carries the record in both directions (as much as fits beside its word).
 template <std::size_t Bytes>
 double exchange_line(Mode mode, const Sizes& sizes) {
   struct Line {

@@ -1,9 +1,9 @@
 #pragma once
-// The queues that queue_bench compares, behind one form each:
-//   bytes(), make(memory), end(memory)  what both sides share; kCrosses: another process can take part
+// The contenders of queue_bench, with one interface:
+//   bytes(), make(memory), end(memory)  the shared memory; kCrosses: works between processes
 //   Receiver(memory).receive(n, max)    takes up to max records and checks that they are n, n + 1, ...; 0: empty
-//   Sender(memory).send(n, max)         sends records n, n + 1, ... up to max of them, returns how many; 0: full
-// A Receiver is made before the Sender of the same queue.
+//   Sender(memory).send(n, max)         sends up to max records n, n + 1, ..., returns how many; 0: full
+// Make the Receiver of a queue before its Sender.
 
 #include <readerwriterqueue/readerwriterqueue.h>
 
@@ -15,7 +15,7 @@
 #include <memory>
 #include <new>
 
-// Concurrency Kit 0.7.1 returns `false` as a null pointer, which only C allows.
+// Concurrency Kit 0.7.1 returns `false` as a null pointer, which only C permits.
 #if defined(__clang__)
 #pragma clang diagnostic ignored "-Wkeyword-macro"
 #endif
@@ -42,7 +42,7 @@ struct Record {
   }
 };
 
-/// The event queue, filled and read in place.
+/// The event queue, written and read in place.
 template <std::size_t Bytes, std::uint32_t Batch>
 struct EventQueue {
   static constexpr bool kCrosses = true;
@@ -128,7 +128,7 @@ struct BoostQueue {
   };
 };
 
-/// Concurrency Kit's ring, records by value.
+/// Concurrency Kit's ring, with records by value.
 template <std::size_t Bytes>
 struct CkRing {
   struct Shared {
@@ -161,7 +161,7 @@ struct CkRing {
   };
 };
 
-/// Its blocks are on the heap, so it stays inside one process.
+/// Its blocks are on the heap, so it works within one process only.
 template <std::size_t Bytes>
 struct Moodycamel {
   using Queue = moodycamel::ReaderWriterQueue<Record<Bytes>>;

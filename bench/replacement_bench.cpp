@@ -1,6 +1,6 @@
-// What it costs a host when its fairleadd is replaced again and again: a hundred applications are attached, and a
-// thousand peers, each an engine of its own, send them messages all the time. How long nobody was served, the longest
-// that a peer has waited, and whether each message has come once and whole.
+// Cost of repeated replacements of a host's fairleadd. A hundred applications are attached, and a thousand peers, each
+// an engine, send to them without pause. Reports how long the daemon served nobody and the longest wait of a peer.
+// Checks that each message arrived once and complete.
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -43,7 +43,7 @@ constexpr double kPauseGoalMs = 200;
   std::_Exit(1);
 }
 
-/// What a process tells at its end.
+/// What a process reports at its end.
 struct Report {
   std::uint64_t messages = 0;
   base::Duration longest{};  // from a message's submission to its end
@@ -53,7 +53,7 @@ std::byte pattern_at(std::uint64_t seed, std::size_t index) {
   return static_cast<std::byte>(seed * 131 + index * 7 + (index >> 8));
 }
 
-/// A process of ours that works until it is told to end.
+/// A child process that works until told to end.
 class Worker {
  public:
   using Work = std::function<Report(const std::function<void()>& is_ready, const std::function<bool()>& has_to_end)>;
@@ -102,7 +102,7 @@ class Worker {
   pid_t process_ = -1;
 };
 
-/// An engine's port that takes messages and verifies them.
+/// An engine's port that receives and verifies messages.
 class Receiver {
  public:
   Receiver(std::shared_ptr<engine::Core> core, std::uint32_t number, std::uint32_t count)
@@ -146,13 +146,14 @@ class Receiver {
   engine::PortHandle port_;
 };
 
-/// A peer: an engine at an address of its own, with one message under way at a time.
+/// A peer: an engine with an address of its own and one message in flight.
 class Sender {
  public:
   Sender(std::uint32_t number, const engine::RemotePort& to) : to_(to), seed_(std::uint64_t{number} << 32) {
     auto options = engine::EngineOptions::from_environment();
     if (!options || !options->set("path", "udp")) stop("the environment has options that there are not");
-    // Ports of one address: the kernel keeps 1024 neighbours (net.ipv4.neigh.default.gc_thresh3), also of loopback.
+    // Engines share one IP address: the kernel keeps at most 1024 neighbours (net.ipv4.neigh.default.gc_thresh3), also
+    // on the loopback.
     const auto port = static_cast<std::uint16_t>(21000 + number);
     auto core = embedded::attach_embedded(*base::SocketAddress::from_ip("127.1.0.1", port), *options);
     if (!core) stop(core.error().message);
@@ -212,7 +213,7 @@ Worker::Work peers(std::uint32_t first, std::uint32_t count, std::uint32_t appli
     const auto hub = *base::SocketAddress::from_ip("127.0.0.1", 20480);
     std::vector<std::unique_ptr<Sender>> senders;
     Report report;
-    for (std::uint32_t i = first; i < first + count; ++i) {  // one after the other: who begins gives up soon
+    for (std::uint32_t i = first; i < first + count; ++i) {  // one at a time, because a connecting engine soon gives up
       senders.push_back(std::make_unique<Sender>(i, engine::RemotePort{hub, kFirstPort + i % applications}));
       for (senders.back()->send(); senders.back()->is_busy();) {
         senders.back()->look(report);
@@ -242,7 +243,7 @@ Worker::Work peers(std::uint32_t first, std::uint32_t count, std::uint32_t appli
   };
 }
 
-/// All have ended: what they have told, together.
+/// Waits for all workers and merges their reports.
 Report finish(const std::vector<std::unique_ptr<Worker>>& workers) {
   for (const auto& worker : workers) worker->tell_end();
   Report sum;

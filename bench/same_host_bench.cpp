@@ -1,10 +1,10 @@
-// What one message inside a host costs, without the time that a cache line takes between two cores: two engines of one
-// process talk through shared memory, driven by one thread in turn. So the figures repeat to a few per cent where those
-// of two cores do not, and callgrind counts the same work:
+// Cost of one message inside a host, without the transfer of cache lines between cores: two engines of one process use
+// shared memory, and one thread drives them in turn. The figures repeat within a few percent, unlike those of two
+// cores, and callgrind can count the same work:
 //
 //   valgrind --tool=callgrind --collect-atstart=no '--toggle-collect=*measured_*' BENCH --row net --messages 2000
 //
-// One message: it is submitted, taken by the other side with one event, and its own end is taken.
+// One message: submission, the receiver's event, and the sender's own event.
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -28,7 +28,7 @@ using namespace fairlead;
 constexpr int kRuns = 9;
 constexpr std::uint64_t kWarmUp = 2000;
 
-/// Time that does not count.
+/// Time to subtract from a measurement.
 using Elsewhere = std::chrono::duration<double, std::nano>;
 
 [[noreturn]] void give_up(std::string_view what) {
@@ -44,7 +44,7 @@ T take(Result<T> result) {
   return std::move(*result);
 }
 
-// Messages of the net face ----------------------------------------------------------------------------------------
+// Messages of Net ---------------------------------------------------------------------------------------------------
 
 struct NetEnd {
   static constexpr std::size_t kMessages = 4096;  // in one receive buffer
@@ -79,7 +79,7 @@ struct NetEnd {
   net::TransferMachine machine;
   net::EndPoint own;
   std::uint64_t received = 0;
-  std::vector<net::Buffer*> idle;  // outlives the buffers: their last events come with their end
+  std::vector<net::Buffer*> idle;  // outlives the buffers, because their last events come at their destruction
   std::vector<std::unique_ptr<net::Buffer>> inboxes, outboxes;
 };
 
@@ -129,8 +129,8 @@ __attribute__((noinline)) void measured_net_stream(NetPair& pair, std::uint64_t 
   }
 }
 
-// One sender, many receivers in turn. Only the sends are timed: receivers have processors of their
-// own.
+// One sender and many receivers in turn. Only the sends are timed, because receivers normally run on processors of
+// their own.
 struct NetFan {
   static constexpr std::size_t kInRound = 64;
 
@@ -151,7 +151,7 @@ __attribute__((noinline)) void measured_net_fan(NetFan& fan) {
   for (std::size_t i = 0; i < NetFan::kInRound; ++i) fan.near.send(fan.to[i % fan.to.size()], 8);
 }
 
-/// How long the rest took: the receivers take all, and the sender learns of it.
+/// Time of the rest: the receivers take all messages, and the sender gets its events.
 Elsewhere net_fan(NetFan& fan, std::uint64_t messages) {
   Elsewhere elsewhere{};
   for (std::uint64_t sent = 0; sent < messages; sent += NetFan::kInRound) {

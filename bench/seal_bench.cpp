@@ -1,6 +1,6 @@
-// What sealing costs (docs/seal.md): bandwidth and latency between two pinned processes over UDP on the loopback,
-// sealed and unsealed in turns within one run, and TLS over TCP beside them. First what AES-128-GCM alone takes of one
-// segment, with the 48 bytes of its header: what is left of the difference is ours.
+// Cost of encryption (docs/seal.md): bandwidth and latency between two pinned processes over UDP on the loopback.
+// Encrypted and unencrypted runs alternate, with TLS over TCP beside them. First the time of AES-128-GCM alone for one
+// segment with its 48 header bytes. The rest of the difference is Fairlead's own cost.
 
 #include <fmt/format.h>
 #include <sched.h>
@@ -36,7 +36,7 @@ using Clock = std::chrono::steady_clock;
 
 struct Wishes {
   int rounds = 15;
-  double milliseconds = 200;  // of each piece
+  double milliseconds = 200;  // of each run
   std::size_t message = 256 << 10;
 };
 
@@ -52,7 +52,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// What the two processes tell each other beside what is measured.
+/// A control channel between the two processes.
 class Talk {
  public:
   explicit Talk(int socket) : socket_(socket) {}
@@ -71,13 +71,13 @@ class Talk {
   int socket_;
 };
 
-/// One way to send bytes to the other process: both sides make it in the same order.
+/// A way to send bytes to the other process. Both sides create it in the same order.
 class Way {
  public:
   virtual ~Way() = default;
   virtual void send(std::size_t size) = 0;
   virtual void receive(std::size_t size) = 0;
-  /// What was sent has arrived.
+  /// Waits until everything sent has arrived.
   virtual void flush() {}
 };
 
@@ -87,7 +87,7 @@ class EngineWay final : public Way {
     engine::EngineOptions options;
     if (!options.set("path", "udp") || !options.set(engine::Option::datagram_size, datagram)) std::exit(12);
     if (!key.empty() && !options.set("seal", "psk:" + key)) std::exit(13);
-    static int engines = 0;  // each has an address of its own
+    static int engines = 0;  // each engine has an address of its own
     const std::string ip = fmt::format("127.0.{}.{}", ++engines, side + 1);
     core_ = embedded::attach_embedded(*base::SocketAddress::from_ip(ip, 0), options).value();
     port_ = core_->open_port(kPort).value();
@@ -170,11 +170,11 @@ class TlsWay final : public Way {
 struct Row {
   std::string name;
   std::unique_ptr<Way> way;
-  int unsealed = -1;  // the row that it is measured against
+  int unsealed = -1;  // the row that it is compared with
   std::vector<double> bandwidth{}, latency{}, of_unsealed{}, more_latency{};
 };
 
-/// In both processes alike: side 0 measures. The number of messages comes from it.
+/// Runs in both processes. Side 0 measures and decides the number of messages.
 void bandwidth(Way& way, const Talk& talk, int side, const Wishes& wishes, std::vector<double>& results) {
   if (side == 1) {
     for (std::uint64_t batch = talk.hear<std::uint64_t>(); batch != 0; batch = talk.hear<std::uint64_t>()) {
@@ -217,7 +217,7 @@ void latency(Way& way, const Talk& talk, int side, const Wishes& wishes, std::ve
   results.push_back(taken.count() / (2 * (count - kWarm)));
 }
 
-/// Both ways of computing, for one segment: nanoseconds.
+/// Nanoseconds to encrypt or decrypt one segment, with either implementation.
 double aead_time(seal::AeadMaker maker, std::size_t bytes, bool is_open) {
   constexpr int kTimes = 20'000;
   const auto aead = maker(seal::CipherKey());

@@ -1,6 +1,6 @@
 #pragma once
-// TLS over TCP on the loopback, by OpenSSL: one end of a connection with a pre-shared key and AES-128-GCM. With kTLS
-// the kernel encrypts what is sent, if it can.
+// One end of a TLS connection over TCP on the loopback, by OpenSSL, with a pre-shared key and AES-128-GCM. With kTLS
+// the kernel encrypts sent data, if it can.
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@ namespace fairlead::bench {
 
 class TlsRival {
  public:
-  /// The side with `listener` accepts at it, the other one connects to `port`.
+  /// The side with `listener` accepts a connection, the other one connects to `port`.
   TlsRival(int listener, std::uint16_t port, bool wants_ktls) {
     const bool is_server = listener >= 0;
     socket_ = is_server ? ::accept(listener, nullptr, nullptr) : connect(port);
@@ -52,7 +52,7 @@ class TlsRival {
     ::close(socket_);
   }
 
-  /// Whether the kernel does it.
+  /// Whether the kernel encrypts.
   bool is_ktls() const { return BIO_get_ktls_send(SSL_get_wbio(ssl_.get())) != 0; }
 
   void send(const void* bytes, std::size_t size) {
@@ -71,7 +71,7 @@ class TlsRival {
     }
   }
 
-  /// At a free port of the loopback, told.
+  /// Listens at a free port of the loopback and returns it in `port`.
   static int listen(std::uint16_t& port) {
     const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in own = address(0);

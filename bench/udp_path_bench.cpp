@@ -1,5 +1,5 @@
-// The UDP path alone between two spinning processes, beside the floor of plain sockets, interleaved: what the path
-// costs, and which datagram size pays. Prints one JSON object per row: medians of --rounds.
+// Cost of the UDP path alone between two polling processes, beside the floor of plain sockets, in interleaved rounds
+// and for several datagram sizes. Prints one JSON object per row: medians of --rounds.
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -64,7 +64,7 @@ std::size_t train_bytes(const path::UdpPath& path, std::uint32_t datagram_size) 
   return std::min(path.train_datagrams_max(), std::max(1u, path.train_bytes_max() / datagram_size)) * datagram_size;
 }
 
-constexpr std::size_t kLooksMax = 10'000'000;  // some seconds: a datagram was lost
+constexpr std::size_t kLooksMax = 10'000'000;  // several seconds: then a datagram was lost
 
 bool receive_message(path::UdpPath& path, std::size_t bytes, const std::atomic<bool>& is_over) {
   std::size_t received = 0;
@@ -122,7 +122,7 @@ Result<double> stream(const Setting& setting) {
   return static_cast<double>(peer->page().bytes_received.load()) / static_cast<double>((now - start).count());
 }
 
-// Both ends on one core, by CPU time: the figure that repeats on a busy host.
+// Both ends run on one core, measured in CPU time, which repeats on a busy host.
 Result<double> one_core(const Setting& setting) {
   auto two = open_two(setting);
   if (!two) return std::unexpected(two.error());

@@ -1,6 +1,6 @@
-// What waiting costs (queue/wait_ladder.hpp): the processor time of engines that wait for nothing; a hop between three
-// threads that wait for each other on two processors; a hop between two beside a program that computes. Engines of one
-// process over shared memory, each with its thread.
+// Cost of waiting (queue/wait_ladder.hpp): CPU time of engines that wait for nothing; a hop between three threads that
+// wait for each other on two processors; a hop between two threads beside a program that computes. The engines are in
+// one process and use shared memory, each with its thread.
 
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -48,7 +48,7 @@ class Station {
     while (core_->send(port_, {.to = to, .part = {{&from_, 1}, 8, kSend}}, operation) == Status::again) {
     }
   }
-  /// False if nothing comes for a long time.
+  /// False if no message comes for a long time.
   bool receive() {
     for (engine::Completion completion;;) {
       while (core_->next_event(port_, completion)) {
@@ -62,7 +62,7 @@ class Station {
 
  private:
   static constexpr std::uint64_t kSend = 1, kReceive = 2;
-  static constexpr std::uint32_t kEvents = 8192;  // of sends that nobody has told of yet
+  static constexpr std::uint32_t kEvents = 8192;  // of sends, not yet taken
   void post() {
     engine::OperationHandle operation;
     const engine::Receive receive{.memory = {&to_, 1}, .size_min = 8, .messages_max = 1, .cookie = kReceive};
@@ -75,7 +75,7 @@ class Station {
   engine::PortHandle port_;
 };
 
-/// Microseconds a hop of a message that goes round.
+/// Microseconds per hop of a message that goes round the engines.
 double round_trip(std::size_t count, int rounds) {
   std::vector<std::unique_ptr<Station>> stations;
   stations.reserve(count);
@@ -114,7 +114,7 @@ double processor_seconds() {
   return seconds(use.ru_utime) + seconds(use.ru_stime);
 }
 
-/// Per cent of one processor that one engine takes, beside a thread that waits for something that does not come.
+/// CPU time of one engine in percent, beside a thread that waits for a message that never comes.
 double idle(double for_seconds) {
   Station first(1), second(2);
   first.send(second.place());

@@ -4,8 +4,8 @@
 // the test.
 //
 //   PathAttacker path({one.address(), two.address()});
-// one.send(path.seen_by(0), ...); `one` takes this address for `two`
-// path.step(forward); calls forward(to, bytes) for each datagram
+//   one.send(path.seen_by(0), ...);       `one` takes this address for `two`
+//   path.step(forward);                   calls forward(to, bytes) for each datagram
 
 #include <array>
 #include <cstddef>
