@@ -117,7 +117,7 @@ TEST(SourceRules, WhatPeersSendIsPlacedByPermits) {
       {.word = "(",
        .pattern = kCopies,
        .places = {"src/engine/permit.hpp", "src/engine/messages_submit.cpp", "src/engine/transfers.cpp",  // loopback
-                  "src/engine/active_messages.cpp"},
+                  "src/engine/local_copies.cpp", "src/engine/active_messages.cpp"},
        .applies = {"src/engine"}});
   expect_kept({.word = "(",
                .pattern = kCopies,

@@ -82,6 +82,20 @@ void scatter_copy(std::span<const iovec> to, std::uint64_t to_offset, std::span<
   }
 }
 
+std::span<const iovec> scatter_part(std::span<const iovec> memory, std::uint64_t offset, std::uint64_t length,
+                                    std::span<iovec> out) noexcept {
+  std::size_t count = 0;
+  for (Cursor at(memory, offset); length > 0; ++count) {
+    const auto piece = at.rest_of_piece();
+    ENSURE(!piece.empty() && count < out.size(), "{} bytes lie behind the end of a list", length);
+    const std::uint64_t step = std::min<std::uint64_t>(piece.size(), length);
+    out[count] = {piece.data(), step};
+    length -= step;
+    at.advance(step);
+  }
+  return out.first(count);
+}
+
 void scatter_store(std::byte* to, std::span<const iovec> pieces, std::uint64_t size) noexcept {
   const auto* first = static_cast<const std::byte*>(pieces[0].iov_base);
   if (pieces[0].iov_len >= size &&

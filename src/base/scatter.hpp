@@ -27,6 +27,10 @@ void scatter_write(std::span<const iovec> memory, std::uint64_t offset, std::spa
 void scatter_copy(std::span<const iovec> to, std::uint64_t to_offset, std::span<const iovec> from,
                   std::uint64_t length) noexcept;
 
+/// Part of a list: `length` bytes from `offset` on, as pieces in `out`, which is as long as the list.
+std::span<const iovec> scatter_part(std::span<const iovec> memory, std::uint64_t offset, std::uint64_t length,
+                                    std::span<iovec> out) noexcept;
+
 /// Copies `length` > 0 bytes from the start of a list. Stores the last byte after all others, with release order, so
 /// that a program may poll it. An aligned whole word is stored at once, as a device would do.
 void scatter_store(std::byte* to, std::span<const iovec> from, std::uint64_t length) noexcept;

@@ -30,6 +30,23 @@ class Pieces {
   std::vector<iovec> list_;
 };
 
+TEST(Scatter, APartIsThePiecesInIt) {
+  Pieces all({3, 0, 5, 4});
+  std::iota(reinterpret_cast<std::uint8_t*>(all.bytes().data()),
+            reinterpret_cast<std::uint8_t*>(all.bytes().data()) + 12, std::uint8_t{0});
+  std::array<iovec, 4> out;
+  for (std::uint64_t offset = 0; offset <= 12; ++offset) {
+    for (std::uint64_t length = 0; length <= 12 - offset; ++length) {
+      std::uint64_t at = offset;
+      for (const iovec& piece : scatter_part(all.list(), offset, length, out)) {
+        EXPECT_EQ(piece.iov_base, all.bytes().data() + at);
+        at += piece.iov_len;
+      }
+      EXPECT_EQ(at, offset + length);
+    }
+  }
+}
+
 TEST(Scatter, SizeSumsAndSaturates) {
   EXPECT_EQ(scatter_size({}), 0u);
   const std::array<iovec, 2> two{{{nullptr, 3}, {nullptr, 4}}};

@@ -72,6 +72,9 @@ struct Transfer {
   std::span<const iovec> memory;
   std::uint64_t length = 0;  // bytes of the memory to transfer
   std::uint64_t cookie = 0;
+  /// Longer ones are asked for even if we could do them by ourselves, in the memory of a peer of this host: that is
+  /// done in one go.
+  std::uint64_t carried_out_max = UINT64_MAX;
 };
 
 /// A message by reference, in the sender's memory.

@@ -13,6 +13,10 @@ namespace fairlead::engine {
 bool Engine::progress(base::Instant now) {
   now = now_ = std::max(now, now_);  // the threads' clocks differ by some 100 ns
   bool any = pairs_ && pairs_->progress(now);
+  if (messages_.is_copying()) [[unlikely]] {
+    messages_.copy_on(now);
+    any = true;
+  }
   if (!transports_) return any;
   if (shm_transport() != nullptr) {
     any |= collect_local(now);
@@ -39,6 +43,7 @@ bool Engine::progress(base::Instant now) {
 base::Instant Engine::next_deadline() const {
   const base::Instant pairs = pairs_ ? pairs_->next_deadline() : base::kNever;
   if (!transports_) return pairs;
+  if (messages_.is_copying()) return base::Instant{};
   // Retries happen in passes, so one must follow soon.
   const base::Instant retry = is_retrying() ? now_ + std::chrono::milliseconds(1) : base::kNever;
   return std::min({transports_->next_deadline(now_), retry, messages_.next_deadline(), pairs});

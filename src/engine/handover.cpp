@@ -39,7 +39,7 @@ std::string Handover::obstacle() const {
 bool Handover::is_still() const {
   const transport::Transports* const transports = engine_.transports_.get();
   return transports != nullptr && transports->link().counters().messages_pending == 0 && !transports->has_news() &&
-         !transports->has_arrivals();
+         !transports->has_arrivals() && !engine_.messages_.is_copying();
 }
 
 Result<EngineState> Handover::save() {

@@ -8,6 +8,7 @@
 //   awaited    operations that wait for a peer's answer
 //   answers    our answers that wait for room in a transport
 //   loans      messages by reference
+//   local copies  long copies between ports of this engine, which take several turns
 //   patience   cancelled operations that have not ended yet
 //
 // An operation lives from its submission to its final event. A short message has no operation if the transport accepts
@@ -24,6 +25,7 @@
 #include "engine/core.hpp"
 #include "engine/exposures.hpp"
 #include "engine/loans.hpp"
+#include "engine/local_copies.hpp"
 #include "engine/message_context.hpp"
 #include "engine/patience.hpp"
 #include "engine/receives.hpp"
@@ -42,7 +44,8 @@ class Messages {
         answers_(context_),
         awaited_(context_),
         loans_(context_, receives_, answers_, awaited_),
-        transfers_(context_, exposures_, answers_, awaited_),
+        local_(context_, receives_, exposures_),
+        transfers_(context_, exposures_, answers_, awaited_, local_),
         grace_(std::min(kGrace, context_.give_up_after())),
         patience_(context_.give_up_after()) {}
 
@@ -125,6 +128,9 @@ class Messages {
   }
   /// Retries what waits.
   void progress(base::Instant now);
+  /// Returns whether copies inside this engine are unfinished; copy_on() continues them, in each pass.
+  bool is_copying() const { return !local_.is_empty(); }
+  void copy_on(base::Instant now) { local_.progress(now); }
   /// Returns whether answers wait for room or a peer delays a withdrawal; each pass retries them.
   bool is_retrying() const { return !answers_.is_empty() || exposures_.is_withdrawing(); }
   bool is_owing() const { return !answers_.is_empty(); }
@@ -187,6 +193,7 @@ class Messages {
   Answers answers_;
   Awaited awaited_;
   Loans loans_;
+  LocalCopies local_;
   Transfers transfers_;
   Patience grace_;     // for cancelled operations that a transport still fills or sends
   Patience patience_;  // for exposures that a peer of this host may still access

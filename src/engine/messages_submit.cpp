@@ -24,6 +24,7 @@ Status Messages::send(PortHandle handle, const Send& send, OperationHandle& hand
     if (!send.is_confirmed && send_short(handle, peer, send.to.port, {&send.part, 1}, {&handle_out, 1}, now) == 1)
       return Status::ok;
   }
+  if (is_loopback && local_.takes_turns(send.part.length) && !local_.reserve()) return Status::no_memory;
   const std::uint32_t slot = context_.operations.make(OperationKind::send, handle, send.part.cookie);
   if (slot == kNone) return Status::no_memory;
   Operation& operation = context_.operations[slot];
@@ -70,12 +71,17 @@ Status Messages::send_by_reference(std::uint32_t slot, const Send& send, base::I
   return Status::ok;
 }
 
-/// Both ends are in this engine: copies once, and produces both events.
+/// Both ends are in this engine: copies once, in several turns if it is long, and produces both events.
 void Messages::send_loopback(std::uint32_t slot, const Send& send, base::Instant now) {
   const Operation& sender = context_.operations[slot];
   Status status = Status::ok;
-  if (const auto match = receives_.match(send.to.port, sender.length, false)) {
+  const bool takes_turns = local_.takes_turns(sender.length);
+  if (const auto match = receives_.match(send.to.port, sender.length, takes_turns)) {
     const std::uint64_t offset = receives_.take_room(match, sender.length);
+    if (takes_turns) {
+      const RemotePort source{context_.address, context_.ports[sender.port].number};
+      return local_.begin_message(slot, receives_.begin_placement(match.slot, offset, sender.length, source));
+    }
     base::scatter_copy(match.operation->memory, offset, sender.memory, sender.length);
     receives_.complete(match, offset, sender.length, context_.address, context_.ports[sender.port].number, now);
   } else {
@@ -115,7 +121,11 @@ bool Messages::cancel(PortHandle port, OperationHandle name, base::Instant now) 
   Operation* const operation = context_.operations.find(port, name);
   if (operation == nullptr) return false;
   operation->is_cancel_wanted = true;
-  cancel_kind(*operation, name, now);
+  if (local_.has(name.slot)) {
+    local_.cancel(name.slot, now);
+  } else {
+    cancel_kind(*operation, name, now);
+  }
   return true;
 }
 

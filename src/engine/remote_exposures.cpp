@@ -4,12 +4,15 @@
 
 #include "engine/remote_exposures.hpp"
 
+#include <algorithm>
+
 #include "base/ensure.hpp"
 
 namespace fairlead::engine {
 
 bool RemoteExposures::carry_out(PortHandle handle, bool is_put, const Transfer& transfer, base::Instant now) {
-  if (context_.shm_transport() == nullptr || transfer.length == 0 || transfer.length > onesided::kCarriedOutMax)
+  if (context_.shm_transport() == nullptr || transfer.length == 0 ||
+      transfer.length > std::min(onesided::kCarriedOutMax, transfer.carried_out_max))
     return false;
   link::PeerHandle peer;
   const bool is_met = context_.transports->resolve(transfer.target.engine, now, peer) == Status::ok;

@@ -20,6 +20,7 @@ Status Transfers::submit(PortHandle handle, OperationKind kind, const Transfer& 
     handle_out = {.at = now};
     return Status::ok;
   }
+  if (is_loopback && local_.takes_turns(transfer.length) && !local_.reserve()) return Status::no_memory;
   const std::uint32_t slot = make(handle, kind, transfer);
   if (slot == kNone) return Status::no_memory;
   handle_out = context_.operations.handle_of(slot);
@@ -42,7 +43,7 @@ std::uint32_t Transfers::make(PortHandle port, OperationKind kind, const Transfe
   return slot;
 }
 
-/// Both ends are in this engine: copies once, and produces both events.
+/// Both ends are in this engine: copies once, in several turns if it is long, and produces both events.
 void Transfers::carry_out_here(std::uint32_t slot, const Transfer& transfer, base::Instant now) {
   const Operation& active = context_.operations[slot];
   const bool is_put = active.kind == OperationKind::put;
@@ -52,8 +53,9 @@ void Transfers::carry_out_here(std::uint32_t slot, const Transfer& transfer, bas
   if (status != Status::ok) return context_.operations.complete(slot, status, 0, now);
   Operation& passive = context_.operations[exposure];
   const std::uint64_t length = is_put ? active.length : passive.length;
-  base::scatter_copy(is_put ? passive.memory : active.memory, 0, is_put ? active.memory : passive.memory, length);
   passive.other = {context_.address, context_.ports[active.port].number};
+  if (local_.takes_turns(length)) return local_.begin_transfer(slot, exposure, length);
+  base::scatter_copy(is_put ? passive.memory : active.memory, 0, is_put ? active.memory : passive.memory, length);
   exposures_.complete(exposure, Status::ok, length, now);
   context_.operations.complete(slot, Status::ok, length, now);
 }

@@ -8,6 +8,7 @@
 #include "engine/awaited.hpp"
 #include "engine/core.hpp"
 #include "engine/exposures.hpp"
+#include "engine/local_copies.hpp"
 #include "engine/message_context.hpp"
 #include "engine/remote_exposures.hpp"
 
@@ -17,8 +18,13 @@ class Transfers {
  public:
   static constexpr std::uint32_t kNone = Operations::kNone;
 
-  Transfers(MessageContext& context, Exposures& exposures, Answers& answers, Awaited& awaited)
-      : context_(context), exposures_(exposures), answers_(answers), awaited_(awaited), remote_(context) {}
+  Transfers(MessageContext& context, Exposures& exposures, Answers& answers, Awaited& awaited, LocalCopies& local)
+      : context_(context),
+        exposures_(exposures),
+        answers_(answers),
+        awaited_(awaited),
+        local_(local),
+        remote_(context) {}
 
   Status submit(PortHandle port, OperationKind kind, const Transfer& transfer, OperationHandle& operation,
                 base::Instant now);
@@ -43,6 +49,7 @@ class Transfers {
   Exposures& exposures_;
   Answers& answers_;
   Awaited& awaited_;
+  LocalCopies& local_;
   RemoteExposures remote_;
 };
 

@@ -243,17 +243,19 @@ Status Application::pass_on(ApplicationPort& port, const Request& request, Opera
   return status;
 }
 
-/// Submits deferred requests in order, until one must wait.
-void Application::retry(ApplicationPort& port) {
-  while (!is_held_ && !port.deferred.empty()) {
+/// Submits deferred requests in order, until one must wait, or kRequestsInTurn were submitted. Returns true if any was.
+bool Application::retry(ApplicationPort& port) {
+  std::uint32_t left = kRequestsInTurn;
+  for (; !is_held_ && !port.deferred.empty() && left > 0; --left) {
     const DeferredRequest waiting = port.deferred.front();
     const Request& request = waiting.request;
     Operation& operation = operations_[static_cast<std::uint32_t>(request.operation)];
     const Status status = is_deferred(waiting) ? pass_on(port, request, operation) : Status::ok;
-    if (status == Status::again) return;
+    if (status == Status::again) break;
     port.deferred.pop_front();
     if (status != Status::ok) refuse(port, request, status);
   }
+  return left < kRequestsInTurn;
 }
 
 /// Replies `ok` if the engine's final completion will follow, `stale` if the operation has ended. In the latter case
@@ -337,9 +339,9 @@ bool Application::give_events(std::uint32_t index, ApplicationPort& port) {
       end(port, operation);
     }
   }
-  retry(port);
+  const bool any = retry(port) || count > 0;
   port.tell();
-  if (!port.is_closing || port.pending > 0) return count > 0;
+  if (!port.is_closing || port.pending > 0) return any;
   core_->close_port(port.handle());
   --ports_open_;
   if (is_leaving_) {

@@ -144,7 +144,7 @@ class Application {
   Result<> admit_port(const Call& call) const;
   Status pass_on(ApplicationPort& port, const Request& request, Operation& operation);
   bool is_deferred(const DeferredRequest& waiting) const;
-  void retry(ApplicationPort& port);
+  bool retry(ApplicationPort& port);
   void reply(Status status, std::uint64_t key);
   void refuse(ApplicationPort& port, const Request& request, Status status);
   bool give_events(std::uint32_t index, ApplicationPort& port);

@@ -8,6 +8,11 @@
 #include "host/call.hpp"
 
 namespace fairlead::host {
+namespace {
+
+constexpr std::uint64_t kCarriedOutMax = 4ULL << 20;  // bytes in one go: others wait meanwhile
+
+}  // namespace
 
 Result<std::unique_ptr<ApplicationPort>> ApplicationPort::open(engine::Core& core, engine::PortHandle handle,
                                                                std::span<std::byte> events, PortPage& page) {
@@ -51,7 +56,8 @@ Status ApplicationPort::pass_on(const Request& request, std::span<const iovec> m
                                   .key = request.key,
                                   .memory = memory,
                                   .length = length,
-                                  .cookie = cookie};
+                                  .cookie = cookie,
+                                  .carried_out_max = kCarriedOutMax};
   switch (static_cast<Request::Kind>(request.kind)) {
     case Request::Kind::receive:
       return core_.post_receive(

@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -137,6 +138,27 @@ TEST_F(ApplicationTest, HasATurnOfBytesWhereOthersWait) {
   EXPECT_EQ(pending_after_a_turn(false), 2u);
   EXPECT_EQ(pending_after_a_turn(false), 4u);
   EXPECT_EQ(pending_after_a_turn(true), kSends);
+}
+
+// Deferred requests are submitted a turn at a time, so that other applications have their turns in between.
+TEST_F(ApplicationTest, TakesUpWhatWaitsATurnAtATime) {
+  constexpr std::uint32_t kWaiting = 500;
+  constexpr std::uint64_t kLength = 1 << 20, kLong = Allowance::kOutstandingMost / kLength;
+  for (std::uint64_t name = 0; name <= kLong; ++name) put(Request::Kind::send, 0, name, kLength);
+  for (std::uint64_t name = kLong + 1; name <= kLong + kWaiting; ++name) put(Request::Kind::send, 0, name, 1);
+  while (application_->take_requests(base::MonotonicClock::now(), true)) {
+  }
+  ASSERT_EQ(application_->port(0)->deferred.size(), kWaiting + 1);
+  for (std::uint64_t name = 0; name < kLong; ++name) ask(Request::Kind::cancel, 0, name);
+  std::size_t most = 0, left = kWaiting + 1;
+  for (int i = 0; i < kTurnsMost && left > 0; ++i) {
+    application_->take_requests(base::MonotonicClock::now(), false);
+    application_->give_events();
+    const std::size_t before = std::exchange(left, application_->port(0)->deferred.size());
+    most = std::max(most, before - left);
+  }
+  EXPECT_EQ(left, 0u);
+  EXPECT_LE(most, Application::kRequestsInTurn);
 }
 
 // A deferred request is canceled, and a request of another port then uses its name. Only the new request is submitted.

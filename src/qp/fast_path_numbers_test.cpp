@@ -76,5 +76,38 @@ TEST_F(FastPath, UnreliableOnesGoOnAfterTwoThousandMillionMessages) {
   }
 }
 
+// A request that is copied in turns has begun, but is not done for a while.
+TEST_F(FastPath, UnreliableOnesTakeTurnsAfterTwoThousandMillionMessages) {
+  std::vector<std::byte> memory(CopyTurn::kBytes + 4096);
+  EndOfPair from{near_}, to{near_};
+  from.open(verbs::QpType::uc);
+  to.open(verbs::QpType::uc);
+  from.connect(to, now_);
+  to.connect(from, now_);
+  PairsForTests::skip(from.pairs(), from.handle, (1U << 31) + 5);
+  PairsForTests::pair(from.pairs(), from.handle).sends.acknowledge({0});
+  const std::uint64_t at = reinterpret_cast<std::uintptr_t>(memory.data());
+  const std::uint32_t key =
+      from.pairs().regions().add({.base = memory.data(),
+                                  .length = memory.size(),
+                                  .iova = at,
+                                  .access = verbs::access::local_write | verbs::access::remote_write,
+                                  .domain = 1});
+  const verbs::Sge whole{at, static_cast<std::uint32_t>(memory.size()), key};
+  ASSERT_EQ(from.post({.id = 3,
+                       .sges = {&whole, 1},
+                       .opcode = verbs::SendOpcode::write,
+                       .flags = verbs::send_flags::signaled,
+                       .rkey = key,
+                       .remote_addr = at},
+                      now_),
+            0);
+  EXPECT_TRUE(from.completions().empty());
+  EXPECT_TRUE(near_.engine->progress(now_));
+  const auto done = from.completions();
+  ASSERT_EQ(done.size(), 1U);
+  EXPECT_EQ(done[0].wr_id, 3U);
+}
+
 }  // namespace
 }  // namespace fairlead::qp

@@ -1,5 +1,7 @@
 #include "qp/one_sided.hpp"
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 
 #include "base/scatter.hpp"
@@ -22,7 +24,13 @@ shm::Connection* OneSided::find_mapped_peer(const QueuePair& pair) const {
 }
 
 OneSided::Result OneSided::carry_out(QueuePair& pair, RequestNumber number) {
-  const SendEntry& entry = pair.sends[number];
+  const Result result = try_to_carry_out(pair, number);
+  if (result == Result::sent_as_message) pair.sends[number].copied = 0;  // all of it is sent
+  return result;
+}
+
+OneSided::Result OneSided::try_to_carry_out(QueuePair& pair, RequestNumber number) {
+  SendEntry& entry = pair.sends[number];
   const bool is_first = number == pair.sends.head();
   if (!may_carry_out(pair, entry, is_first)) return Result::sent_as_message;
   shm::Connection* const peer = find_mapped_peer(pair);
@@ -37,6 +45,10 @@ OneSided::Result OneSided::carry_out(QueuePair& pair, RequestNumber number) {
                                         .address = entry.remote_addr,
                                         .length = entry.length,
                                         .is_word = entry.traits().is_word()};
+  // A copy that was made for it goes at once.
+  const std::uint64_t left = entry.length - entry.copied;
+  const std::uint64_t step = list.copy() != nullptr ? left : std::min(left, shared_.turn.left());
+  const bool is_last = step == left;
   {
     onesided::RemoteMemory memory(*peer, request.use());
     std::byte* const there = memory.find_mapped(request);
@@ -45,14 +57,44 @@ OneSided::Result OneSided::carry_out(QueuePair& pair, RequestNumber number) {
       return Result::later;
     }
     const bool is_done = there != nullptr || (is_first && may_call(pair, number, *peer, list) &&
-                                              carry_out_by_calls(entry, request, memory, list));
+                                              carry_out_by_calls(entry, request, memory, list, step));
     if (!is_done) return Result::sent_as_message;
     pair.route.is_proven = true;
-    pair.sends.carried_out();
-    copy(pair, number, there, list);
+    shared_.turn.spend(step);
+    if (is_last) [[likely]] {
+      pair.sends.carried_out();
+      copy(pair, number, there, list);
+    } else {
+      copy_part(pair, number, there, list, step);
+    }
   }
+  if (!is_last) [[unlikely]]
+    return put_off(pair, number);
   finish(pair, number);
   return Result::done;
+}
+
+/// Copies `step` bytes. `there` is null if system calls have copied them already.
+void OneSided::copy_part(QueuePair& pair, RequestNumber number, std::byte* there, const GatherList& list,
+                         std::uint64_t step) {
+  SendEntry& entry = pair.sends[number];
+  if (there != nullptr && entry.traits().has_result()) {
+    std::atomic_thread_fence(std::memory_order_acquire);
+    outstanding_.place_result(pair, number, entry.copied, {there + entry.copied, step});
+  } else if (there != nullptr) {
+    const iovec to{there + entry.copied, step};
+    std::array<iovec, kSgesMax> part;
+    base::scatter_copy({&to, 1}, 0, base::scatter_part(list.pieces(), entry.copied, step, part), step);
+  }
+  entry.copied += step;
+}
+
+/// The rest waits for the next turn, and so do later requests; or the request has failed.
+OneSided::Result OneSided::put_off(QueuePair& pair, RequestNumber number) {
+  pair.sends.begin_head();
+  if (!pair.sends[number].has_failed()) return Result::partly;
+  outstanding_.complete_in_order(pair);
+  return Result::later;
 }
 
 /// Returns whether system calls may complete the request. If it has a result, `list` is then writable memory.
@@ -64,15 +106,19 @@ bool OneSided::may_call(QueuePair& pair, RequestNumber number, const shm::Connec
   return peer.may_call(entry.length, shared_.bounds.cma_max, shared_.bounds.cma_awake_max);
 }
 
+/// `step` bytes of it.
 bool OneSided::carry_out_by_calls(const SendEntry& entry, const onesided::RegionRequest& request,
-                                  onesided::RemoteMemory& memory, const GatherList& list) {
+                                  onesided::RemoteMemory& memory, const GatherList& list, std::uint64_t step) {
   const bool is_read = entry.traits().has_result();
-  const auto at = memory.find_by_calls(request);
-  const bool is_done =
-      at && (is_read ? memory.read(list.pieces(), *at, entry.length) : memory.write(*at, list.pieces(), entry.length));
+  const auto place = memory.find_by_calls(request);
+  std::array<iovec, kSgesMax> pieces;
+  const auto part = base::scatter_part(list.pieces(), entry.copied, step, pieces);
+  const std::uint64_t at = place.value_or(0) + entry.copied;
+  const bool is_done = place && (is_read ? memory.read(part, at, step) : memory.write(at, part, step));
   PairCounters& counters = shared_.counters;
   if (memory.has_failed()) ++counters.calls_failed;
-  if (is_done) ++(is_read ? counters.reads_by_calls : counters.writes_by_calls);
+  const bool is_whole = is_done && entry.copied + step == entry.length;
+  if (is_whole) ++(is_read ? counters.reads_by_calls : counters.writes_by_calls);
   return is_done;
 }
 
@@ -88,19 +134,25 @@ void store_word(std::byte* there, const GatherList& list) {
 
 }  // namespace
 
-/// `there` is null if system calls have copied the data already.
+/// Copies the rest. `there` is null if system calls have copied it already.
 void OneSided::copy(QueuePair& pair, RequestNumber number, std::byte* there, const GatherList& list) {
   const SendEntry& entry = pair.sends[number];
   if (entry.traits().is_atomic()) return run_atomic(pair, number, there);
   if (entry.traits().has_result()) {
     ++shared_.counters.direct_reads;
     std::atomic_thread_fence(std::memory_order_acquire);
-    if (there != nullptr) outstanding_.place_result(pair, number, 0, {there, entry.length});
+    if (there != nullptr)
+      outstanding_.place_result(pair, number, entry.copied, {there + entry.copied, entry.length - entry.copied});
     return;
   }
   ++shared_.counters.direct_writes;
-  if (there != nullptr && entry.traits().is_word()) return store_word(there, list);
-  if (there != nullptr) base::scatter_store(there, list.pieces(), entry.length);
+  if (there == nullptr) return;
+  if (entry.traits().is_word()) return store_word(there, list);
+  if (entry.copied == 0) [[likely]]
+    return base::scatter_store(there, list.pieces(), entry.length);
+  std::array<iovec, kSgesMax> part;
+  const std::uint64_t left = entry.length - entry.copied;
+  base::scatter_store(there + entry.copied, base::scatter_part(list.pieces(), entry.copied, left, part), left);
 }
 
 void OneSided::run_atomic(QueuePair& pair, RequestNumber number, std::byte* there) {

@@ -26,16 +26,20 @@ class OneSided {
  public:
   OneSided(Shared& shared, Outstanding& outstanding) : shared_(shared), outstanding_(outstanding) {}
 
-  enum class Result : std::uint8_t { sent_as_message, later, done };
-  /// Tries to complete the next request of the queue pair. `later`: an earlier one has to complete first.
+  enum class Result : std::uint8_t { sent_as_message, later, partly, done };
+  /// Tries to complete the next request of the queue pair. `later`: an earlier one has to complete first. `partly`: the
+  /// turn is over, and the rest waits for the next one.
   Result carry_out(QueuePair& pair, RequestNumber number);
 
  private:
+  Result try_to_carry_out(QueuePair& pair, RequestNumber number);
+  void copy_part(QueuePair& pair, RequestNumber number, std::byte* there, const GatherList& list, std::uint64_t step);
+  Result put_off(QueuePair& pair, RequestNumber number);
   bool may_carry_out(QueuePair& pair, const SendEntry& entry, bool is_first) const;
   shm::Connection* find_mapped_peer(const QueuePair& pair) const;
   bool may_call(QueuePair& pair, RequestNumber number, const shm::Connection& peer, GatherList& list) const;
   bool carry_out_by_calls(const SendEntry& entry, const onesided::RegionRequest& request,
-                          onesided::RemoteMemory& memory, const GatherList& list);
+                          onesided::RemoteMemory& memory, const GatherList& list, std::uint64_t step);
   void copy(QueuePair& pair, RequestNumber number, std::byte* there, const GatherList& list);
   void run_atomic(QueuePair& pair, RequestNumber number, std::byte* there);
   void finish(QueuePair& pair, RequestNumber number);

@@ -124,6 +124,66 @@ TEST_F(Cma, AWriteAndAReadNeedNobodyAtTheTarget) {
   EXPECT_EQ(failed(), 0u);
 }
 
+// Of memory that is mapped, too.
+TEST_F(Cma, ALongOneIsCarriedOutInTurns) {
+  constexpr std::uint32_t kLong = CopyTurn::kBytes + (1 << 20);
+  constexpr std::byte kSent{0x5A};
+  std::vector<std::byte> from(kLong, kSent), outside(kLong), into(kLong);
+  const auto add = [](EndOfPair& end, std::byte* memory, ArenaPlace arena = {}) {
+    return end.pairs().regions().add({.base = memory,
+                                      .length = kLong,
+                                      .iova = reinterpret_cast<std::uintptr_t>(memory),
+                                      .access = verbs::access::local_write | kAll,
+                                      .domain = 1,
+                                      .arena = arena});
+  };
+  const auto post_long = [&](SendOpcode opcode, std::vector<std::byte>& here, const std::byte* there,
+                             std::uint32_t key) {
+    const verbs::Sge sge{reinterpret_cast<std::uintptr_t>(here.data()), kLong, add(a_, here.data())};
+    ASSERT_EQ(a_.post({.sges = {&sge, 1},
+                       .opcode = opcode,
+                       .flags = verbs::send_flags::signaled,
+                       .rkey = key,
+                       .remote_addr = reinterpret_cast<std::uintptr_t>(there)},
+                      now_),
+              0);
+  };
+  const auto count = [](const std::byte* memory) {  // by the last bytes of pages
+    std::uint32_t bytes = 0;
+    for (std::uint32_t at = 4095; at < kLong; at += 4096) bytes += memory[at] == kSent ? 4096 : 0;
+    return bytes;
+  };
+  std::byte* const shown = far_.engine->connections()->arena()->head() + sizeof(onesided::SharedTables);
+  for (std::byte* const there : {outside.data(), shown}) {
+    const std::uint64_t calls_before = by_calls();
+    std::memset(there, 0, kLong);
+    std::memset(into.data(), 0, kLong);
+    const ArenaPlace place{0, there == shown ? kLong : 0, sizeof(onesided::SharedTables)};
+    const std::uint32_t key = add(b_, there, place);
+    b_.pairs().publish_region(key);
+    post_long(SendOpcode::write, from, there, key);
+    EXPECT_EQ(count(there), CopyTurn::kBytes);
+    EXPECT_TRUE(a_.completions().empty());
+    near_.engine->progress(now_);
+    EXPECT_EQ(count(there), kLong);
+    ASSERT_EQ(a_.completions().size(), 1U);
+    post_long(SendOpcode::read, into, there, key);
+    EXPECT_EQ(count(into.data()), CopyTurn::kBytes);
+    near_.engine->progress(now_);
+    EXPECT_EQ(count(into.data()), kLong);
+    const auto done = a_.completions();
+    ASSERT_EQ(done.size(), 1U);
+    EXPECT_EQ(done[0].status, WcStatus::success);
+    EXPECT_EQ(by_calls() - calls_before, there == shown ? 0U : 2U);
+    // It is withdrawn in the middle: the target is asked, and refuses it.
+    post_long(SendOpcode::write, from, there, key);
+    ASSERT_TRUE(b_.pairs().regions().remove(key));
+    b_.pairs().publish_region(key);
+    EXPECT_EQ(wait_for(a_).status, WcStatus::rem_access_err);
+    join();
+  }
+}
+
 TEST_F(Cma, WhatIsNotRightIsAskedOfTheTargetWhoRefusesIt) {
   const std::vector<std::byte> before = b_.memory;
   const std::size_t end = b_.memory.size();

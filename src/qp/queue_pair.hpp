@@ -109,7 +109,8 @@ struct QueuePair {
   std::uint32_t queue_mask;  // all ones if requests name a shared receive queue (XRC initiator)
   SendQueue sends;
   Patience patience;
-  bool is_stalled = false;  // waits for room or for the next turn, in the requester's list
+  bool is_stalled = false;   // waits for room or for the next turn, in the requester's list
+  bool awaits_turn = false;  // of these, the next turn
   bool wants_drained = false;
 
   // Responder.

@@ -186,7 +186,7 @@ void QueuePairs::free_pair(PairHandle handle) {
 Status QueuePairs::change_pair(PairHandle handle, QpState from, const verbs::QpAttributes& attributes,
                                base::Instant now) {
   shared_.now = now;
-  requester_.begin_turn();
+  shared_.turn.begin();
   QueuePair* const pair = find_open(handle);
   if (pair == nullptr) return Status::stale;
   if (pair->state() != from) return Status::bad_state;
@@ -274,7 +274,7 @@ int QueuePairs::post_send(PairHandle handle, std::span<const verbs::SendRequest>
                           base::Instant now) {
   taken = 0;
   shared_.now = now;
-  requester_.begin_turn();
+  shared_.turn.begin();
   QueuePair* const pair = find_open(handle);
   if (pair == nullptr) return EINVAL;
   const int error = post(*pair, requests, taken);
@@ -284,7 +284,7 @@ int QueuePairs::post_send(PairHandle handle, std::span<const verbs::SendRequest>
 
 int QueuePairs::post_send_all(PairHandle handle, std::span<const verbs::SendRequest> requests, base::Instant now) {
   shared_.now = now;
-  requester_.begin_turn();
+  shared_.turn.begin();
   QueuePair* const pair = find_open(handle);
   if (pair == nullptr) return EINVAL;
   const RequestNumber tail = pair->sends.tail();
@@ -412,13 +412,15 @@ void QueuePairs::end_peer(link::PeerHandle peer, Status status, base::Instant no
 
 bool QueuePairs::progress(base::Instant now) {
   shared_.now = now;
-  requester_.begin_turn();
+  shared_.turn.begin();
   bool any = answers_.is_any_owed() && answers_.send_all_owed();
   if (answers_.is_any_deferred()) [[unlikely]]
     answers_.retry();
   if (shared_.timers.next() <= now) any |= end_timers();
-  if (requester_.is_any_stalled()) [[unlikely]]
+  if (requester_.is_any_stalled()) [[unlikely]] {
+    any |= requester_.awaits_turn();
     requester_.retry_stalled();
+  }
   if (!groups_.is_empty()) [[unlikely]]
     any |= group_datagrams_.progress();
   return any;
@@ -427,7 +429,7 @@ bool QueuePairs::progress(base::Instant now) {
 bool QueuePairs::end_timers() {
   constexpr std::size_t kTimersInPass = 256;
   bool any = false;
-  for (std::size_t i = 0; i < kTimersInPass && !requester_.has_copied_its_turn(); ++i) {
+  for (std::size_t i = 0; i < kTimersInPass && !shared_.turn.is_over(); ++i) {
     const auto index = shared_.timers.take(shared_.now);
     if (!index) break;
     QueuePair& pair = *pairs_.at(*index);
@@ -440,7 +442,7 @@ bool QueuePairs::end_timers() {
 }
 
 base::Instant QueuePairs::next_deadline() const {
-  if (answers_.is_any_owed() || requester_.has_copied_its_turn()) return base::Instant{};
+  if (answers_.is_any_owed() || requester_.awaits_turn()) return base::Instant{};
   const base::Instant at = shared_.timers.next();
   // Acknowledgements make room, and wake a thread. The millisecond is for room made in another way.
   const bool is_waiting = requester_.is_any_stalled() || answers_.is_any_deferred();

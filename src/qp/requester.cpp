@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/scatter.hpp"
 #include "qp/post_check.hpp"
 #include "shm/transport.hpp"
 
@@ -70,7 +71,7 @@ int Requester::post(QueuePair& pair, const verbs::SendRequest& request) {
 void Requester::pump(QueuePair& pair) {
   SendQueue& sends = pair.sends;
   const RequestNumber next_before = sends.next();
-  while (!pair.is_closing && !pair.patience.is_lost && sends.next() != end_of_sending(pair)) {
+  while (!pair.is_closing && !pair.patience.is_lost && !pair.awaits_turn && sends.next() != end_of_sending(pair)) {
     if (pair.patience.is_paused && shared_.now < pair.patience.resume_at) break;
     pair.patience.is_paused = false;
     if (!start_short(pair, sends.next()) && !start(pair, sends.next())) break;
@@ -88,7 +89,7 @@ bool Requester::start(QueuePair& pair, RequestNumber number) {
   SendEntry& entry = pair.sends[number];
   if (entry.has_failed()) return false;  // it fails when all before it are complete
   if (pair.is(QpType::ud)) return start_datagram(pair, number);
-  if (pair.sends.is_repeated(number) && pair.sends.is_settled(number)) {
+  if (pair.sends.is_repeated(number) && !pair.is(QpType::uc) && pair.sends.is_settled(number)) {
     pair.sends.skip();  // only requests that need it are sent again
     return true;
   }
@@ -107,12 +108,12 @@ bool Requester::start_connected(QueuePair& pair, RequestNumber number, const Sen
     if (pair.sends.reads_out() >= most) return false;
   }
   if (entry.has(verbs::send_flags::fence) && pair.sends.reads_out() != 0) return false;
-  if (has_copied_its_turn()) [[unlikely]]
-    return wait_for_room(pair);
+  if (shared_.turn.is_over()) [[unlikely]]
+    return wait_for_turn(pair);
   if (pair.route.is_local) return start_local(pair, number);
   if (traits.is_one_sided()) {
     const OneSided::Result result = parts_.one_sided.carry_out(pair, number);
-    if (result == OneSided::Result::done) copied_ += entry.length;
+    if (result == OneSided::Result::partly) return wait_for_turn(pair);
     if (result != OneSided::Result::sent_as_message) return result == OneSided::Result::done;
   }
   return start_remote(pair, number);
@@ -129,6 +130,16 @@ bool Requester::refuse(QueuePair& pair, RequestNumber number, WcStatus status, C
 bool Requester::wait_for_room(QueuePair& pair) {
   if (!std::exchange(pair.is_stalled, true)) stalled_.push_back(pair.index);  // reserved in the constructor
   return false;
+}
+
+bool Requester::wait_for_turn(QueuePair& pair) {
+  if (!std::exchange(pair.awaits_turn, true)) ++awaiting_turn_;
+  return wait_for_room(pair);
+}
+
+void Requester::end_stall(QueuePair& pair) {
+  if (std::exchange(pair.awaits_turn, false)) --awaiting_turn_;
+  pair.is_stalled = false;
 }
 
 bool Requester::start_datagram(QueuePair& pair, RequestNumber number) {
@@ -197,9 +208,9 @@ bool Requester::start_local(QueuePair& pair, RequestNumber number) {
       return refuse(pair, number, WcStatus::loc_prot_err, wrong);
   }
   pair.sends.sent_local();
-  copied_ += entry.length;
-  ++shared_.counters.requests_sent;
+  if (entry.copied == 0) ++shared_.counters.requests_sent;
   if (cause == Cause::none) return execute_local(pair, number, *responder, list);
+  entry.copied = 0;
   ++shared_.counters.refused_not_ready;
   if (pair.is(QpType::uc)) {
     parts_.outstanding.complete_unanswered(pair, entry);
@@ -212,41 +223,85 @@ bool Requester::start_local(QueuePair& pair, RequestNumber number) {
 bool Requester::execute_local(QueuePair& pair, RequestNumber number, QueuePair& responder, const GatherList& list) {
   SendEntry& entry = pair.sends[number];
   const OpcodeTraits& traits = entry.traits();
-  const wire::Envelope envelope = envelope_of(pair, number);
   const std::uint32_t incarnation = pair.incarnation;
+  const bool is_read = traits.has_result() && !traits.is_atomic();
+  if (is_read && entry.length != 0) {
+    const Judgement judged = parts_.executor.judge(responder, envelope_of(pair, number), 0);
+    if (judged.is_allowed()) place_local_result(pair, number, judged.place);
+    if (judged.is_allowed() && entry.copied < entry.length) return put_off(pair, number);
+  }
   Answer answer;
-  const bool is_well =
-      parts_.executor.execute(responder, envelope, list.pieces(), traits.has_data() ? entry.length : 0, answer);
+  const bool is_well = put_local(pair, number, responder, list, answer);
   if (pair.incarnation != incarnation || !pair.sends.is_out(number)) return false;
+  if (is_well && traits.has_data() && entry.copied < entry.length) return put_off(pair, number);
   if (pair.is(QpType::uc)) {
     parts_.outstanding.complete_unanswered(pair, entry);
     return true;
   }
-  if (is_well && traits.has_result()) {
-    if (traits.is_atomic()) {
-      parts_.outstanding.place_result(pair, number, 0, std::as_bytes(std::span(&answer.value, 1)));
-    } else {
-      place_local_result(pair, number, responder, envelope);
-    }
-    parts_.outstanding.finish_result(pair, number);
-  }
+  if (is_well && traits.is_atomic())
+    parts_.outstanding.place_result(pair, number, 0, std::as_bytes(std::span(&answer.value, 1)));
+  if (is_well && traits.has_result()) parts_.outstanding.finish_result(pair, number);
   parts_.outstanding.take_answer(pair, number, answer);
   return true;
 }
 
-void Requester::place_local_result(QueuePair& pair, RequestNumber number, const QueuePair& responder,
-                                   const wire::Envelope& envelope) {
-  const Permit place = parts_.executor.judge(responder, envelope, 0).place;
-  if (!place.is_checked()) [[likely]]
-    return parts_.outstanding.place_result(pair, number, 0, {place.at(), place.range().iov_len});
-  std::array<std::byte, 16384> some;
-  const iovec from = place.range();
-  for (std::uint64_t done = 0; done < from.iov_len && !pair.sends[number].has_failed();) {
-    const std::uint64_t step = std::min<std::uint64_t>(from.iov_len - done, some.size());
-    if (!base::read_checked(some.data(), static_cast<const std::byte*>(from.iov_base) + done, step))
+/// What is left of it waits for the next turn; or it has failed.
+bool Requester::put_off(QueuePair& pair, RequestNumber number) {
+  if (pair.sends[number].has_failed()) {
+    parts_.outstanding.complete_in_order(pair);
+    return false;
+  }
+  pair.sends.go_back(number);
+  return wait_for_turn(pair);
+}
+
+namespace {
+
+/// Whether the responder has so much of this request, and waits for the rest.
+bool goes_on(const CurrentRequest& current, const wire::Envelope& envelope, std::uint64_t copied) {
+  return copied != 0 && current.is_active && current.envelope.key == envelope.key &&
+         current.envelope.source_port == envelope.source_port && current.size - current.left == copied;
+}
+
+}  // namespace
+
+/// As much of it as the turn permits; a copy that was made for it goes at once. False: `answer` says why.
+bool Requester::put_local(QueuePair& pair, RequestNumber number, QueuePair& responder, const GatherList& list,
+                          Answer& answer) {
+  SendEntry& entry = pair.sends[number];
+  const wire::Envelope envelope = envelope_of(pair, number);
+  const std::uint64_t size = entry.traits().has_data() ? entry.length : 0;
+  if (!goes_on(responder.current, envelope, entry.copied)) {
+    entry.copied = 0;
+    if (!parts_.executor.begin(responder, envelope, size, answer)) return false;
+  }
+  const std::uint64_t left = size - entry.copied;
+  const std::uint64_t step = list.copy() != nullptr ? left : std::min(left, shared_.turn.left());
+  std::array<iovec, kSgesMax> part;
+  for (const iovec& piece : base::scatter_part(list.pieces(), entry.copied, step, part)) {
+    const std::span bytes(static_cast<const std::byte*>(piece.iov_base), piece.iov_len);
+    if (!parts_.executor.put(responder, entry.copied, bytes, answer)) return false;
+    entry.copied += bytes.size();
+  }
+  shared_.turn.spend(step);
+  return entry.copied < size || parts_.executor.finish(responder, answer);
+}
+
+/// Of a read, the same. It fails if it finds no place.
+void Requester::place_local_result(QueuePair& pair, RequestNumber number, const Permit& from) {
+  SendEntry& entry = pair.sends[number];
+  const std::uint64_t end = entry.copied + std::min(entry.length - entry.copied, shared_.turn.left());
+  shared_.turn.spend(end - entry.copied);
+  const auto* const bytes = static_cast<const std::byte*>(from.range().iov_base);
+  std::array<std::byte, 16384> some;  // of memory that may go
+  while (entry.copied < end && !entry.has_failed()) {
+    const std::uint64_t step =
+        from.is_checked() ? std::min<std::uint64_t>(end - entry.copied, some.size()) : end - entry.copied;
+    if (from.is_checked() && !base::read_checked(some.data(), bytes + entry.copied, step))
       return parts_.outstanding.fail(pair, number, WcStatus::rem_access_err, Cause::out_of_range);
-    parts_.outstanding.place_result(pair, number, done, std::span(some).first(step));
-    done += step;
+    parts_.outstanding.place_result(pair, number, entry.copied,
+                                    {from.is_checked() ? some.data() : bytes + entry.copied, step});
+    if (!entry.has_failed()) entry.copied += step;
   }
 }
 
@@ -379,10 +434,10 @@ Status Requester::submit(QueuePair& pair, RequestNumber number, link::Outgoing& 
 
 void Requester::retry_stalled() {
   constexpr std::size_t kTriesInPass = 64;
-  for (std::size_t tries = std::min(stalled_.size(), kTriesInPass); tries > 0 && !has_copied_its_turn(); --tries) {
+  for (std::size_t tries = std::min(stalled_.size(), kTriesInPass); tries > 0 && !shared_.turn.is_over(); --tries) {
     QueuePair& pair = *parts_.pairs.at(stalled_.front());
     stalled_.erase(stalled_.begin());
-    pair.is_stalled = false;
+    end_stall(pair);
     pump(pair);
   }
 }

@@ -17,10 +17,6 @@ namespace fairlead::qp {
 
 class Requester {
  public:
-  /// Most bytes that one holder of the engine's lock copies before it releases the lock; the last request may exceed
-  /// it.
-  static constexpr std::uint64_t kCopiedInTurn = 4ULL << 20;
-
   struct Parts {
     PairTable& pairs;
     ReorderBuffer& arrivals;
@@ -41,14 +37,15 @@ class Requester {
   void pump(QueuePair& pair);
   /// Handles an expired timer: a pause has ended, or an answer did not arrive.
   void end_wait(QueuePair& pair);
-  /// Starts a new turn: bytes copied from now on count towards kCopiedInTurn, and requests beyond it wait for the next
-  /// turn.
-  void begin_turn() { copied_ = 0; }
   /// Retries requests for which the transports, or the last turn, had no room.
   void retry_stalled();
-  void forget(const QueuePair& pair) { std::erase(stalled_, pair.index); }
+  void forget(QueuePair& pair) {
+    end_stall(pair);
+    std::erase(stalled_, pair.index);
+  }
   bool is_any_stalled() const { return !stalled_.empty(); }
-  bool has_copied_its_turn() const { return copied_ >= kCopiedInTurn; }
+  /// Whether something waits for the next turn alone.
+  bool awaits_turn() const { return awaiting_turn_ != 0; }
 
   void take_answer(const link::Delivery& delivery);
   /// Takes a later chunk of an answer.
@@ -70,11 +67,14 @@ class Requester {
   bool start_of_window(QueuePair& pair, RequestNumber number);
   bool start_local(QueuePair& pair, RequestNumber number);
   bool execute_local(QueuePair& pair, RequestNumber number, QueuePair& responder, const GatherList& list);
-  void place_local_result(QueuePair& pair, RequestNumber number, const QueuePair& responder,
-                          const wire::Envelope& envelope);
+  bool put_local(QueuePair& pair, RequestNumber number, QueuePair& responder, const GatherList& list, Answer& answer);
+  void place_local_result(QueuePair& pair, RequestNumber number, const Permit& from);
   bool start_remote(QueuePair& pair, RequestNumber number);
   bool refuse(QueuePair& pair, RequestNumber number, verbs::WcStatus status, verbs::Cause cause);
   bool wait_for_room(QueuePair& pair);
+  bool wait_for_turn(QueuePair& pair);
+  bool put_off(QueuePair& pair, RequestNumber number);
+  void end_stall(QueuePair& pair);
 
   Status submit(QueuePair& pair, RequestNumber number, link::Outgoing& message, const GatherList& list);
   void note_sent(QueuePair& pair, SendEntry& entry) {
@@ -90,7 +90,7 @@ class Requester {
   Shared& shared_;
   Parts parts_;
   std::vector<std::uint32_t> stalled_;  // indices of queue pairs
-  std::uint64_t copied_ = 0;            // bytes copied in this turn
+  std::uint32_t awaiting_turn_ = 0;     // of these, those that wait for the next turn
 };
 
 /// Returns the envelope of a request.

@@ -194,6 +194,7 @@ void Responder::lose_receive(QueuePair& pair) {
   const wire::Envelope envelope = pair.current.envelope;
   Answer answer;
   if (executor_.lose_receive(pair, answer)) return;
+  if (pair.route.is_local) return;  // the other end looks for itself
   if (slot != Arrival::kNone && arrivals_[slot].pair != Arrival::kNone) arrivals_.drop(slot);
   answers_.conclude(pair, envelope, answer);
 }

@@ -29,6 +29,7 @@ SendEntry& SendQueue::post(const verbs::SendRequest& request, std::uint64_t leng
   entry.compare_add = request.compare_add;
   entry.swap = request.swap;
   entry.length = length;
+  entry.copied = 0;
   entry.rkey = request.rkey;
   entry.imm = request.imm;
   entry.flights = 0;

@@ -28,7 +28,8 @@ struct SendEntry {
   std::uint64_t compare_add = 0;
   std::uint64_t swap = 0;
   std::uint64_t length = 0;
-  base::SocketAddress to;  // UD
+  std::uint64_t copied = 0;  // by ourselves, in turns before this one
+  base::SocketAddress to;    // UD
   std::uint32_t rkey = 0;
   std::uint32_t imm = 0;
   std::uint32_t remote_qpn = 0;   // UD; XRC: the word of wire::SharedQueue; else 0

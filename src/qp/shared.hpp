@@ -6,6 +6,7 @@
 #include "base/socket_address.hpp"
 #include "base/time.hpp"
 #include "qp/checked_copies.hpp"
+#include "qp/copy_turn.hpp"
 #include "qp/flights.hpp"
 #include "qp/pair_counters.hpp"
 #include "qp/pair_timers.hpp"
@@ -30,6 +31,7 @@ struct Shared {
   base::SocketAddress address;
   PairBounds bounds;
   base::Instant now{};  // of the current call
+  CopyTurn turn{};      // the same
   RegionTable regions{kRegionsMax};
   CheckedCopies copies{};  // outlives `flights`, which refer to it
   Flights flights{regions};
