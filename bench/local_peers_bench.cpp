@@ -159,7 +159,7 @@ int main(int argc, char** argv) {
         hub.take(met, ends);
       }
     }
-    // Warm up; other peers are no longer watched afterwards
+    // Warm up. Afterwards the hub no longer watches the other peers.
     for (int i = 0; i < kExchanges; ++i) exchange(hub, partner);
     const Sample message = sample(kExchanges, [&] { exchange(hub, partner); });
     const Sample pass = sample(kPasses, [&] { hub.core().progress(); });

@@ -1,9 +1,9 @@
-// Each call of the kernel that a program makes by using the library fails once, in either of two processes that talk to
-// each other. Whatever fails, both end within a bounded time: well, or with an error that names what the kernel said.
-// Nobody is killed by a signal, waits for ever, gets wrong bytes, or leaves descriptors, memory or threads behind.
+// Each system call of programs that use the library fails once, in either of two processes that talk to each other.
+// Both processes end within a bounded time, with success or with an error that names the kernel's error. No process
+// dies by a signal, hangs, gets wrong bytes, or leaves descriptors, memory or threads behind.
 //
-// The first call of each kind, and a third of the others, which the commit draws; FAIRLEAD_TEST_FULL=1: all of them.
-// FAIRLEAD_TEST_CALL=mmap: only calls of that name.
+// The first call of each kind fails, and a third of the others, selected by the commit. FAIRLEAD_TEST_FULL=1: all of
+// them. FAIRLEAD_TEST_CALL=mmap: only calls of that name.
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -38,11 +38,11 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kEndsWithin = 40s;
-constexpr unsigned kCallsMost = 300;  // of a kind, in one run; of those that repeat, the first ones
+constexpr unsigned kCallsMost = 300;  // of a kind in one run; of kinds that repeat without end, the first ones
 constexpr unsigned kRepeatedMost = 8;
 constexpr std::uint64_t kShare = 3;
 
-/// What a process leaves behind of itself, in memory that the test sees.
+/// What a process leaves behind, in memory that it shares with the test.
 struct Report {
   char error[512];
   bool is_status, is_over;
@@ -61,7 +61,7 @@ int count_of(const char* folder) {
   return static_cast<int>(std::distance(begin(all), end(all)));
 }
 
-/// What others could still see. Memory of the program's own may stay a private view of a file.
+/// Counts mappings shared with other processes. Private mappings of files are harmless.
 int shared_mappings() {
   std::ifstream maps("/proc/self/maps");
   int count = 0;
@@ -78,14 +78,14 @@ struct Script {
   const char* path;
 };
 
-/// Descriptors that others have sent are closed by a thread, which may be at it for a moment longer.
+/// A thread closes descriptors that other processes have sent. Wait until it has finished.
 void wait_for_closers() {
   const auto until = std::chrono::steady_clock::now() + kEndsWithin / 8;
   while (count_of("/proc/self/task") > 1 && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(1ms);
 }
 
-/// Of one end of a pair. Tests run beside each other, and what was sent to a process that has ended is for whoever has
-/// its address and its keys next: so no two pairs share an address.
+/// The address of one end of a pair. Tests run in parallel, and datagrams to a dead process go to the next process with
+/// its address and keys. So no two pairs share an address.
 std::string own_ip(pid_t test, int index) {
   const auto number = 2 * static_cast<unsigned>(test) + static_cast<unsigned>(index);
   return fmt::format("127.{}.{}.{}", number >> 16 & 0xff, number >> 8 & 0xff, number & 0xff);
@@ -127,7 +127,7 @@ class FailingCalls : public testing::TestWithParam<std::tuple<Script, bool>> {
     ::_exit(0);
   }
 
-  /// Both processes, of which the one of that index is refused a call; what was wrong about it.
+  /// Runs both processes and refuses a call in the one with index `refused`. Returns what went wrong.
   Faults play(int refused, const Refusal* refusal, unsigned number) {
     std::memset(static_cast<void*>(reports_), 0, 2 * sizeof(Report));
     std::array<int, 2> ends{};

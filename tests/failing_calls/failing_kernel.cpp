@@ -46,7 +46,7 @@ constexpr Refusal kRefusals[] = {
     {Call::pwrite, "pwrite", ENOSPC},
     {Call::mmap, "mmap", ENOMEM},
     {Call::mremap, "mremap", ENOMEM},
-    {Call::madvise, "madvise", EAGAIN},  // ENOMEM says that nothing is mapped there
+    {Call::madvise, "madvise", EAGAIN},  // ENOMEM would mean that nothing is mapped there
     {Call::mprotect, "mprotect", ENOMEM},
     {Call::sendmsg, "sendmsg", ENOMEM},
     {Call::sendmsg, "sendmsg", ENOBUFS},
@@ -69,7 +69,7 @@ struct Armed {
 };
 Armed armed;
 
-/// Whether this call is the one; then errno is set.
+/// Whether this call must fail. Sets errno then.
 bool is_refused(Call call) {
   if (!armed.is_set.load(std::memory_order_acquire) || armed.refusal.call != call) return false;
   if (armed.count.fetch_add(1) + 1 != armed.number) return false;
@@ -90,7 +90,7 @@ std::span<const Refusal> all_refusals() {
 }
 
 void FailingKernel::arm(const Refusal& refusal, unsigned number) {
-  ::backtrace(armed.frames.data(), 1);  // it loads a library the first time
+  ::backtrace(armed.frames.data(), 1);  // the first call loads a library
   armed.refusal = refusal;
   armed.number = number;
   armed.count = 0;
@@ -116,7 +116,7 @@ using fairlead::tests::Call;
 using fairlead::tests::is_refused;
 using fairlead::tests::real;
 
-// Found by all, also by the C++ library, as the program's own come first.
+// These definitions replace the C library's, also for the C++ library, because a program's own symbols come first.
 extern "C" {
 
 int socket(int family, int type, int protocol) noexcept {
@@ -255,7 +255,7 @@ ssize_t sendto(int socket, const void* bytes, std::size_t count, int flags, cons
   static auto* const next = real<decltype(sendto)>("sendto");
   return is_refused(Call::sendto) ? -1 : next(socket, bytes, count, flags, to, length);
 }
-// The kernel closes what finds no room, and says so.
+// The kernel closes descriptors that find no room, and sets a flag.
 ssize_t recvmsg(int socket, msghdr* message, int flags) {
   static auto* const next = real<decltype(recvmsg)>("recvmsg");
   const ssize_t received = next(socket, message, flags);

@@ -1,7 +1,7 @@
 #pragma once
-// A kernel that refuses: of one kind of system call the N-th that this process makes fails, with an error that its
-// manual knows. Those of the library and of this program count, which find the functions of this program before the C
-// library's.
+// Simulates a kernel that refuses: the N-th system call of one kind in this process fails, with an error from its
+// manual page. Calls by the library and by this program count, because this program's functions replace those of the C
+// library.
 
 #include <cstdint>
 #include <span>
@@ -37,13 +37,13 @@ enum class Call : std::uint8_t {
   sendmsg,
   send,
   sendto,
-  descriptors,  // recvmsg(): what came with it had no room
+  descriptors,  // recvmsg(): there was no room for the descriptors sent with it
   read_process,
   write_process,
   thread,
 };
 
-/// One way to refuse a call.
+/// One way in which a call fails.
 struct Refusal {
   Call call;
   const char* name;
@@ -53,10 +53,10 @@ std::span<const Refusal> all_refusals();
 
 class FailingKernel {
  public:
-  /// Counts from now on, and refuses the call of that number, from 1 on.
+  /// Starts counting and makes the call with that number fail. The first call has number 1.
   static void arm(const Refusal& refusal, unsigned number);
   static void disarm();
-  /// Who was refused, as function names; empty if nobody was.
+  /// The call stack of the refused call, as function names; empty if no call was refused.
   static std::string refused();
 };
 

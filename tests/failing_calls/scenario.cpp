@@ -8,7 +8,7 @@
 
 namespace fairlead::tests {
 
-// By calls that nobody refuses.
+// Uses system calls that never fail.
 bool tell(const Part& part, const void* bytes, std::size_t size) {
   return ::syscall(SYS_sendto, part.socket, bytes, size, MSG_NOSIGNAL, nullptr, 0) == static_cast<long>(size);
 }

@@ -1,6 +1,5 @@
 #pragma once
-// What programs do with the library: open, meet another process of this host, exchange, close. Each returns how it
-// ended.
+// Programs that use the library: open, meet another process of this host, exchange, close. Each returns how it ended.
 
 #include <string>
 #include <utility>
@@ -9,15 +8,15 @@
 
 namespace fairlead::tests {
 
-/// Where a process plays its part.
+/// The part of one process in a scenario.
 struct Part {
-  bool is_first = true;  // of the two; it asks
-  int socket = -1;       // to the other: what programs tell each other by other means
-  std::string ip;        // of the loopback, and nobody else's
+  bool is_first = true;  // the first of the two sends the requests
+  int socket = -1;       // connects the two processes outside the library
+  std::string ip;        // an address of the loopback that only this process uses
   std::string path = "udp";
 };
 
-/// Well, if there is no error. `is_status`: of an operation, whose errors have no text.
+/// Success if there is no error. `is_status`: the error is an operation's status, which has no text.
 struct Ending {
   std::string error{};
   bool is_status = false;
@@ -32,18 +31,18 @@ inline Ending other_is_gone() {
   return {"the other is gone", true};
 }
 
-/// A value told by one and heard by the other; false if the other is gone.
+/// tell() and hear() pass a value to the other process. False if the other process has ended.
 bool tell(const Part& part, const void* bytes, std::size_t size);
 bool hear(const Part& part, void* bytes, std::size_t size);
-/// Whether it has closed its end: nothing more is to be waited for.
+/// Whether the other process has closed its end, so that waiting is useless.
 bool is_other_gone(const Part& part);
-/// Each tells the other its own.
+/// Each process sends its own value and receives the other's.
 template <typename Value>
 bool swap(const Part& part, const Value& own, Value& other) {
   return tell(part, &own, sizeof own) && hear(part, &other, sizeof other);
 }
 
-/// Messages to and fro, then puts and gets into each other's memory.
+/// Messages in both directions, then puts and gets into each other's memory.
 Ending transfer_messages(const Part& part);
 /// Queue pairs: sends, writes, reads, an atomic, and completion events.
 Ending use_queue_pairs(const Part& part);

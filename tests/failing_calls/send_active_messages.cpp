@@ -22,7 +22,7 @@ constexpr std::uint64_t kKey = 7;
 
 struct Seen {
   std::atomic<unsigned> requests = 0, replies = 0, returned = 0, strange = 0;
-  am::Name other;  // before the first request
+  am::Name other;  // unknown until the first request
 };
 
 void on_request(void* context, am::Token& token, const am::Message& message) {

@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kTransferWithin = 5s;  // more than the engine takes to give the other up
+constexpr auto kTransferWithin = 5s;  // longer than the engine takes to give up the peer
 constexpr std::uint64_t kTransferSize = 100'000;
 using Address = std::array<char, 96>;
 
@@ -62,7 +62,7 @@ class TransferSide {
  private:
   static Instant soon() { return Instant::clock::now() + kTransferWithin; }
 
-  /// The next `count` operations to end.
+  /// Waits for the next `count` operations to end.
   Ending wait_for(std::size_t count) {
     for (const Instant deadline = soon() + kTransferWithin; events_.size() < count;) {
       if (Instant::clock::now() > deadline) return {"hangs: an operation has not ended", true};

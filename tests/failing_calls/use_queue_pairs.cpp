@@ -16,12 +16,12 @@ namespace {
 using namespace fairlead::verbs;
 using namespace std::chrono_literals;
 
-constexpr auto kCompletesWithin = 10s;  // more than the queue pair's retries take
+constexpr auto kCompletesWithin = 10s;  // longer than all retries of the queue pair
 constexpr std::size_t kPairMemory = 1 << 20;
 constexpr std::uint32_t kRights =
     access::local_write | access::remote_write | access::remote_read | access::remote_atomic;
 
-/// What each tells the other.
+/// What each process sends the other.
 struct Card {
   std::uint32_t number = 0, key = 0;
   std::uint64_t address = 0;
@@ -123,7 +123,7 @@ class PairSide {
     return take(1);
   }
 
-  /// So many completions, of which the first is waited for asleep.
+  /// Takes `wanted` completions. Sleeps until the first one.
   Ending take(int wanted) {
     if (const int error = queue_->request_notify(false); error != 0) return {std::strerror(error), true};
     for (const auto deadline = std::chrono::steady_clock::now() + kCompletesWithin; wanted > 0;) {

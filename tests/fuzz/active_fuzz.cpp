@@ -1,6 +1,6 @@
 // A peer sends any active message to a port: requests, replies, returned and rejected ones, packed, long and placed.
-// What is handed up can be read and written to its end, the bounds hold, and in the segment nothing is written but by
-// whoever was let in: a request that shows the tag, the one answer to a request that was made.
+// Delivered messages can be read to their end, and all bounds hold. Only permitted messages write to the segment:
+// requests with the tag, and one answer to each request made.
 
 #include <set>
 
@@ -51,7 +51,7 @@ class Target {
   void finish() {
     world_.run(5ms);
     while (engine::Arrival* arrival = active().next()) active().release(*arrival);
-    world_.run(20s);  // what came in part is given up
+    world_.run(20s);  // the port gives up incomplete messages
     world_.expect_genuine();
     ENSURE(world_.engine->use().placements == 0, "{} placements are left", world_.engine->use().placements);
     for (std::size_t i = 0; i < memory_.size(); ++i) {
@@ -75,13 +75,13 @@ class Target {
 
   engine::ActivePort& active() { return *world_.engine->ports().find(port_)->active; }
 
-  /// All that is under way has come, and nothing of it lies here.
+  /// Waits until all messages in flight have arrived and been released.
   void settle() {
     world_.run(5ms);
     while (engine::Arrival* arrival = active().next()) active().release(*arrival);
   }
 
-  /// So that there is something to answer.
+  /// Sends a request that the peer can answer.
   void ask(Script& script) {
     const std::uint64_t name = script.byte() % 4;
     settle();
@@ -125,7 +125,7 @@ class Target {
     if ((shape & 0x08) != 0) world_.run(100us);
   }
 
-  /// What a message may write to the segment, by the rules as they are written down, not by the engine's own checks.
+  /// Records what a message may write to the segment, by the documented rules and not by the engine's own checks.
   void grant(const wire::Envelope& envelope, engine::ActiveKind kind, bool is_awaited, std::size_t size) {
     const engine::AccessRule& rule = active().rule;
     const bool is_admitted = rule.kind == engine::AccessRule::Kind::all ||
@@ -167,8 +167,8 @@ class Target {
   }
 
   std::vector<std::byte> memory_ = std::vector<std::byte>(3 * kSegmentBytes);
-  std::vector<bool> is_granted_ = std::vector<bool>(kSegmentBytes);  // of the segment
-  std::set<std::uint64_t> asked_;                                    // names of requests that were not answered
+  std::vector<bool> is_granted_ = std::vector<bool>(kSegmentBytes);  // by byte of the segment
+  std::set<std::uint64_t> asked_;                                    // names of unanswered requests
   Stranger world_;
   engine::PortHandle port_;
 };

@@ -1,4 +1,4 @@
-// Parsing an IP address: any text is an address that prints and parses as itself, or an error of one printable line.
+// Parses an IP address. Any text gives an address that prints and parses as itself, or an error of one printable line.
 
 #include <algorithm>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The command line of `fairlead`, as words, one in each line: whatever they are, they are refused with a reason, as the
-// last one is always one too many. And what people write for sizes and addresses is read whole or not at all.
+// Parses a command line of `fairlead`, one word per line. The parser must refuse each with a reason, because the last
+// word is an unknown option. Sizes and addresses are parsed completely or refused.
 
 #include <algorithm>
 #include <cstdint>
@@ -21,7 +21,7 @@ std::vector<std::string> words_of(std::string_view text) {
   while (!text.empty() && words.size() < 64) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     words.emplace_back(text.substr(0, end));
-    std::erase(words.back(), '\0');  // no word of a command line has one
+    std::erase(words.back(), '\0');  // words of a command line contain none
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return words;
@@ -35,8 +35,8 @@ void parse(std::vector<std::string> words) {
   tools::add_explain(app, exit_code);
   tools::add_options(app, exit_code);
   tools::want_subcommand(app);
-  std::erase(words, "--");                               // behind it everything is a word of its own
-  words.insert(words.end(), {"--no-such", "--option"});  // the first may be the value of an option before it
+  std::erase(words, "--");                               // after it, all words are positional
+  words.insert(words.end(), {"--no-such", "--option"});  // the first may become the value of an option before it
   std::vector<const char*> pointers{"fairlead"};
   for (const std::string& word : words) pointers.push_back(word.c_str());
   try {

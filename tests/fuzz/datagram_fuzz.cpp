@@ -1,12 +1,11 @@
-// A link whose peers are an honest one and a stranger, and an input that says what the stranger does in each state of
-// their session: offering one, half-way through, open, closed. It speaks the language by a link of its own, changes its
-// datagrams and seals them again, repeats old ones, makes up others, and sends in the names of others. Whatever it
-// does:
-//   the honest two go on: each of their messages arrives once, whole, and ends well, soon;
-//   the link keeps a peer for nobody but those two, and sends nobody more than it got from there;
-//   each message to the stranger ends, once, at the latest when it has been silent for as long as the options say.
-// In a sealed world the stranger has a key, and somebody who has none is on the path of the honest two: he repeats what
-// they said, changed or not.
+// A link has an honest peer and a stranger. The input says what the stranger does in each state of their session:
+// opening, half open, open, closed. The stranger has a link of its own. It changes that link's datagrams and repairs
+// their checksums, replays old ones, makes up others, and forges sender addresses. The properties:
+//   the honest two go on: each of their messages arrives once, complete and soon, and succeeds;
+//   the link keeps state only for these two peers, and sends no address more than came from it;
+//   each message to the stranger ends once, at the latest after the timeout for silence.
+// In an encrypted world the stranger has a key. An attacker without a key is on the path of the honest two, and replays
+// or changes their datagrams.
 
 #include <array>
 #include <cstdio>
@@ -57,7 +56,7 @@ base::SocketAddress address_of(std::uint8_t host) {
   return *base::SocketAddress::from_ip("10.0.0." + std::to_string(host), 20480);
 }
 
-/// A link with what it has under way.
+/// A link and its messages in flight.
 struct End {
   End(std::uint8_t host, std::uint64_t epoch, bool is_sealed)
       : address(address_of(host)),
@@ -66,8 +65,8 @@ struct End {
 
   base::SocketAddress address;
   std::unique_ptr<link::Link> link;
-  std::map<std::uint64_t, base::Instant> pending;  // since when, by cookie
-  std::set<std::uint64_t> half;                    // messages that have come in part, by target
+  std::map<std::uint64_t, base::Instant> pending;  // by cookie: when it was sent
+  std::set<std::uint64_t> half;                    // partly received messages, by target
 };
 
 class World {
@@ -210,7 +209,7 @@ class World {
     } else if (delivery.is_last) {
       end.half.erase(delivery.target);
     }
-    // What the honest say to each other is known by its name and its sender.
+    // A message between the honest two is identified by its cookie and its sender.
     const base::SocketAddress& from = end.link->address(delivery.peer);
     if (&end == &stranger_ || from == stranger_.address) return;
     const auto found = expected_.find(delivery.envelope.cookie);
@@ -222,7 +221,7 @@ class World {
 
   // The stranger ----------------------------------------------------------------------------------------------------
 
-  /// What an address that nobody owns is said to have sent bounds what may be sent there.
+  /// Bytes forged from an unused address raise the limit of what the link may send there.
   void note_sender(const Datagram& datagram) {
     if (datagram.from != stranger_.address && datagram.from != honest_.address && datagram.from != victim_.address)
       unknown_bytes_ += static_cast<std::int64_t>(datagram.bytes.size());
@@ -259,7 +258,7 @@ class World {
     arrive(datagram);
   }
 
-  /// From the path, if they are sealed: else he would be either of them.
+  /// Replays a datagram of the honest two, if they encrypt. Without encryption the stranger could impersonate them.
   void repeat_honest(Script& script) {
     const std::uint8_t how = script.byte();
     if (!is_sealed_ || honest_said_.empty()) return;
@@ -276,7 +275,7 @@ class World {
     check();
   }
 
-  /// Any segment, in anybody's name.
+  /// Sends any segment with any sender address.
   void make_up(Script& script) {
     wire::Header header;
     header.kind = static_cast<wire::Kind>(script.byte() % 12);
@@ -326,7 +325,7 @@ class World {
     for (const base::Instant end = now_ + span; now_ < end;) pass(5ms);
   }
 
-  /// What the honest say arrives at once; the stranger's waits for the input.
+  /// Delivers the honest datagrams at once. Those of the stranger wait for the input.
   void settle() {
     for (int rounds = 0; rounds < 1000; ++rounds) {
       for (End* end : {&victim_, &honest_, &stranger_}) {
@@ -355,7 +354,7 @@ class World {
   const bool is_sealed_;
   End victim_{1, 11, is_sealed_}, honest_{2, 12, is_sealed_}, stranger_{9, 1000, is_sealed_};
   std::uint64_t epoch_ = 1000;
-  std::deque<Datagram> outbox_, history_;  // of the stranger
+  std::deque<Datagram> outbox_, history_;  // the stranger's
   std::vector<std::pair<base::SocketAddress, Datagram>> wire_;
   std::deque<std::pair<base::SocketAddress, Datagram>> honest_said_;  // in sealed worlds
   std::map<std::uint64_t, std::uint64_t> expected_, arrived_;

@@ -1,5 +1,5 @@
-// Any bytes are a frame or a counted reason; a frame's payload can be read to its end, and what is read can be written
-// back. The first byte says whether the rest gets a right checksum first, so that the checks behind it are reached.
+// Any bytes decode to a frame or to a counted reason. A frame's payload can be read to its end, and its contents can be
+// encoded again. The first byte says whether the rest gets a valid checksum, so that later checks are reached.
 
 #include <cstdio>
 #include <cstdlib>
@@ -28,7 +28,7 @@ void read_records(std::span<const std::byte> payload) {
   for (wire::RecordReader reader(payload); !reader.is_empty();) {
     const wire::Record record = reader.next();
     bytes += record.bytes.size() + wire::kRecordBytes;
-    const std::vector<std::byte> copy(record.bytes.begin(), record.bytes.end());  // all of them can be read
+    const std::vector<std::byte> copy(record.bytes.begin(), record.bytes.end());  // reads all of them
     expect(copy.size() == record.bytes.size());
     std::vector<std::byte> again(wire::kRecordBytes + wire::kChunkBytes + record.bytes.size());
     const auto length = static_cast<std::uint16_t>(record.bytes.size());
@@ -51,7 +51,7 @@ void read_records(std::span<const std::byte> payload) {
   expect(bytes <= payload.size());
 }
 
-/// As if its tag were right, and this what was sealed.
+/// Reads `frame` as if its tag were valid and this its decrypted payload.
 void read_opened(const wire::Frame& frame) {
   const wire::Kind kind = frame.header.kind;
   if (kind == wire::Kind::hello) {
@@ -67,7 +67,7 @@ void read_opened(const wire::Frame& frame) {
   if (!wire::check_payload(kind, plain) && kind == wire::Kind::data) read_records(plain);
 }
 
-/// The same of a datagram to a group.
+/// The same for a datagram to a group.
 void read_group(std::span<const std::byte> bytes, bool gets_checksum) {
   constexpr std::size_t kChecksum = wire::at<std::uint32_t>(wire::kGroupFields, "checksum");
   std::vector<std::byte> datagram(bytes.begin(), bytes.end());

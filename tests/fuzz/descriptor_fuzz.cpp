@@ -1,5 +1,5 @@
-// A buffer descriptor: any bytes are one that prints and reads as itself, or an error of one line. The first byte says
-// whether the rest gets a right checksum first, so that the checks behind it are reached.
+// Any bytes are a buffer descriptor that prints and reads as itself, or give an error of one line. The first byte says
+// whether the rest gets a valid checksum, so that later checks are reached.
 
 #include <algorithm>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Parsing a fault plan: any text is a plan that prints and parses as itself, or an error of one printable line.
+// Parses a fault plan. Any text gives a plan that prints and parses as itself, or an error of one printable line.
 
 #include <algorithm>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// An application of the host engine that asks for anything, and writes anything into all that it shares, step by step:
-// the host engine stays within its bounds, and when the application has left nothing of it is pending.
+// An application of the host engine makes any requests and writes anything into its shared memory. The host engine
+// stays within its bounds. After the application has left, nothing of it is pending.
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -31,7 +31,7 @@ constexpr std::uint32_t kPorts = 3, kEvents = 16;
 constexpr host::Quota kQuota{.ports = kPorts, .operations = 32};
 constexpr int kTurnsMost = 100000;
 
-/// What every input uses again.
+/// Objects that all inputs share.
 struct Place {
   shm::Users users;
   shm::Arena arena = shm::Arena::create(Layout::head_bytes(), kBytes).value();
@@ -97,7 +97,7 @@ class World {
     ENSURE(application_->is_gone(), "an application that has left has {} operations pending",
            application_->fact().operations);
     ENSURE(application_->fact().operations == 0, "{} operations of nobody", application_->fact().operations);
-    // All shares are back: the next input finds the same.
+    // All shares are back, so the next input starts from the same state.
     host::Shares& shares = place().engine->shares;
     std::uint64_t own = 0;
     while (shares.take(own)) ++own;
@@ -121,7 +121,7 @@ class World {
     if (application_->open_port(call)) application_->connect_port(call.index, connect(port_ends_[call.index % kPorts]));
   }
 
-  /// Mostly what a library would write.
+  /// Mostly a request that the library would make.
   void ask(fuzz::Script& script) {
     const Request request{.operation = script.near(script.byte() % 8),
                           .offset = script.near(Layout::head_bytes() + 8),
@@ -142,7 +142,7 @@ class World {
   }
 
   void write(fuzz::Script& script) {
-    constexpr std::uint64_t kNear = 512;  // of the start of each part
+    constexpr std::uint64_t kNear = 512;  // to the start of each part
     const std::uint64_t parts[] = {0, Layout::requests(), Layout::events(0), Layout::events(1)};
     const std::uint64_t at = parts[script.byte() % 4] + script.take<std::uint16_t>() % kNear;
     const auto value = script.near(script.byte());

@@ -1,5 +1,5 @@
-// An invitation: any text is one that prints and reads as itself, or an error of one printable line. The first byte
-// says whether the rest gets a right beginning, and how many right descriptors follow it, so that what is behind is
+// Any text is an invitation that prints and reads as itself, or gives an error of one printable line. The first byte
+// says whether the rest gets a valid beginning, and how many valid descriptors follow it, so that later checks are
 // reached.
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 
 using fairlead::net::Invitation;
 
-/// One with fields of the input.
+/// A valid descriptor with fields from the input.
 std::string descriptor_of(std::span<const std::uint8_t> data, unsigned salt) {
   fairlead::wire::BufferDescriptor descriptor;
   std::array<std::uint8_t, 32> fields{};
@@ -52,7 +52,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::span rest(data + 1, size - 1);
   std::string text = (data[0] & 1) != 0 ? "fairlead-net-1 " : "";
   text.append(reinterpret_cast<const char*>(rest.data()), rest.size());
-  const bool is_at_bound = data[0] >= 0xF0;  // rarely: that takes long
+  const bool is_at_bound = data[0] >= 0xF0;  // rarely, because it is slow
   const unsigned count = is_at_bound ? 250 + (data[0] >> 1 & 7) : data[0] >> 1 & 3;
   for (unsigned i = 0; i < count; ++i) text += ' ' + descriptor_of(rest, i);
 

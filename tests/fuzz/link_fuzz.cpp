@@ -1,4 +1,4 @@
-// Links whose wire is in the clear: what is changed on the way may do anything but harm.
+// Links without encryption: changed datagrams may have any effect except harm.
 
 #include "tests/fuzz/link_pair.hpp"
 

@@ -1,8 +1,8 @@
 #pragma once
-// Two links and a network that the input steers: submit, cancel, disconnect, time passes, datagrams are delivered,
-// lost, repeated, or changed, mostly with a checksum that fits again, so that hostile but well-formed segments reach
-// the link too. Whatever happens, each message has one outcome at most, the books balance, and both links end clean.
-// Where sessions are sealed nothing arrives but what was said, once.
+// Two links and a network controlled by the input. It submits, cancels and disconnects; time passes; datagrams are
+// delivered, lost, repeated or changed. Changed datagrams mostly get a valid checksum, so that hostile but well-formed
+// segments reach the link. Each message has at most one outcome, the books balance, and both links end clean. Encrypted
+// links deliver only what was sent, and only once.
 
 #include <algorithm>
 #include <array>
@@ -90,7 +90,7 @@ class LinkPair {
     }
   }
 
-  /// Nothing is lost any more: everything has to end.
+  /// Stops all losses: everything must end.
   void finish() {
     for (int round = 0; round < 2000 && !(pending_[0].empty() && pending_[1].empty()); ++round) {
       drain();
@@ -117,7 +117,7 @@ class LinkPair {
     sizes_[cookie] = size;
   }
 
-  /// The array of pieces has to live as long as the message does.
+  /// Returns pieces that live as long as the message.
   std::span<const iovec> pieces_of(std::uint32_t size) {
     lists_.push_back({pieces_[0], pieces_[1]});
     expect(lists_.back()[0].iov_len + lists_.back()[1].iov_len == size);
@@ -163,7 +163,7 @@ class LinkPair {
     }
   }
 
-  /// Of a sealed session: something that was said, and each part of it once.
+  /// Checks, in an encrypted session, that the delivered bytes were sent, and each part only once.
   void expect_genuine(const link::Delivery& delivery) {
     const std::uint64_t cookie = delivery.envelope.cookie;
     const auto said = sizes_.find(cookie);
@@ -185,7 +185,7 @@ class LinkPair {
     for (int changes = 1 + script.byte() % 4; changes > 0; --changes) {
       bytes[script.take<std::uint16_t>() % bytes.size()] = static_cast<std::byte>(script.byte());
     }
-    if (is_sealed_ && script.byte() % 2 == 0) return;  // else its number changes with it
+    if (is_sealed_ && script.byte() % 2 == 0) return;  // a new checksum would change its packet number
     if (bytes.size() >= wire::kSegmentHeaderBytes) wire::add_checksum(bytes, {});
   }
 
@@ -207,7 +207,7 @@ class LinkPair {
   }
 
   const bool is_sealed_;
-  std::map<std::uint64_t, std::uint32_t> sizes_;  // of what was said, by its cookie
+  std::map<std::uint64_t, std::uint32_t> sizes_;  // of sent messages, by cookie
   std::map<std::uint64_t, link::Reference> references_[2];
   std::set<std::pair<std::uint64_t, std::uint64_t>> delivered_;
   base::SocketAddress addresses_[2];

@@ -1,7 +1,6 @@
-// What connection managers take from the wire (doors/rdma_cm). Any bytes are a message that can be written back as it
-// was, or a reason. Whatever messages come, in whatever order, and whatever the program and the time do meanwhile: a
-// connection never goes back, tells of each thing once and of nothing when it is over, says only what can be sent, and
-// comes to its end.
+// Connection managers' input from the wire (doors/rdma_cm). Any bytes give a message that encodes to the same bytes, or
+// a reason. Messages arrive in any order, mixed with calls of the program and with time. A connection never goes back
+// to an earlier state, reports each event once and none after its end, sends only what can be sent, and ends.
 
 #include <algorithm>
 #include <array>
@@ -70,7 +69,7 @@ class Target {
   }
 
   void finish() {
-    constexpr int kTimersMost = 8;  // each ends a state, or sends a request again
+    constexpr int kTimersMost = 8;  // each ends a state or repeats a request
     for (int i = 0; i < kTimersMost && connection_.due() != kNever; ++i) {
       now_ = std::max(now_, connection_.due());
       check(connection_.expire(now_));
@@ -98,7 +97,7 @@ class Target {
     for (std::byte& each : bytes) each = static_cast<std::byte>(script.byte());
     take(bytes);
   }
-  /// Mostly one that makes sense.
+  /// Mostly a message that fits the state.
   void take_message(Script& script) {
     Message message{.kind = static_cast<Kind>(script.byte() % kKinds),
                     .reason = script.byte(),

@@ -1,5 +1,5 @@
-// The address of a transfer machine: any text is one that prints and parses as itself, or an error of one printable
-// line.
+// Parses a transfer machine's address. Any text gives an address that prints and parses as itself, or an error of one
+// printable line.
 
 #include <algorithm>
 #include <cstdint>

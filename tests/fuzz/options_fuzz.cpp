@@ -1,6 +1,6 @@
-// Setting an option, by name as on a command line or from the environment: any text is a value in its range, or an
-// error of one printable line. The input is NAME=VALUE; a name that starts with FAIRLEAD_ is a variable. It is a file
-// of settings, too.
+// Sets an option by name, as on a command line or in the environment. Any text gives a value in the option's range, or
+// an error of one printable line. The input is NAME=VALUE; a name that starts with FAIRLEAD_ is an environment
+// variable. The input is also parsed as a settings file.
 
 #include <algorithm>
 #include <cstdint>

@@ -1,6 +1,6 @@
-// A peer sends any envelope of a queue pair to queue pairs of each type that are connected to it: requests in and out
-// of order, in chunks, too long, with guessed keys, and answers to what was never asked. What is not shared with it
-// stays as it is, nothing is left, and every queue pair can be closed.
+// A peer sends any envelope of a queue pair to connected queue pairs of each type: requests in and out of order, in
+// chunks, too long, with guessed keys, and answers to requests that were never made. Memory outside the shared part
+// does not change, nothing is left, and every queue pair can be closed.
 
 #include <sys/eventfd.h>
 
@@ -16,7 +16,8 @@ using namespace fairlead::fuzz;
 using verbs::QpState;
 using verbs::QpType;
 
-constexpr std::size_t kShared = 16'384;  // the peer may use it; as much again takes receives; the rest is ours
+// The peer may access this much. As much again is for receives. The peer may not touch the rest.
+constexpr std::size_t kShared = 16'384;
 constexpr std::uint32_t kRights = verbs::access::local_write | verbs::access::remote_write |
                                   verbs::access::remote_read | verbs::access::remote_atomic;
 
@@ -129,7 +130,7 @@ class Target {
     }
   }
 
-  /// So that there is something to answer.
+  /// Posts a request that the peer can answer.
   void ask(const End& end, Script& script) {
     const verbs::Sge sge{receives_at_, script.take<std::uint16_t>() % 8U * 8, receives_};
     verbs::SendRequest request{.id = 1,

@@ -1,7 +1,7 @@
-// Runs one fuzz target as an ordinary test: first every file of its corpus, then inputs made from a seed. Each made
-// input depends on (seed, number) alone, so the one that a crash names can be run again by itself:
+// Runs one fuzz target as an ordinary test: first each file of its corpus, then inputs generated from a seed. A
+// generated input depends only on (seed, number), so one input can be repeated alone:
 //   NAME_replay --corpus FOLDER --seed S --first N --inputs 1
-// Half of them are random bytes, the other half files of the corpus with a few bytes, bits or lengths changed.
+// Half of the inputs are random bytes, the other half corpus files with a few bytes, bits or lengths changed.
 
 #include <algorithm>
 #include <charconv>
@@ -24,7 +24,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 // NOLINTNEXTLINE(bugprone-reserved-identifier): the sanitizers' name
-extern "C" [[gnu::weak]] void __sanitizer_set_death_callback(void (*callback)());  // there in sanitizer builds only
+extern "C" [[gnu::weak]] void __sanitizer_set_death_callback(void (*callback)());  // only in sanitizer builds
 
 namespace {
 
@@ -40,7 +40,7 @@ struct Options {
   std::uint64_t inputs = 20000;
 };
 
-// What runs now, ready to be written by a signal handler.
+// The current input's description, ready for a signal handler to write.
 char current_input[256];
 std::size_t current_input_size = 0;
 
@@ -63,7 +63,8 @@ void name_input_and_die(int signal) {
 void name_input_on_death() {
   std::signal(SIGABRT, name_input_and_die);
   if (__sanitizer_set_death_callback != nullptr) {
-    __sanitizer_set_death_callback(name_input);  // after its report, which a handler of ours would replace
+    // Runs after the sanitizer's report, which a signal handler of ours would replace.
+    __sanitizer_set_death_callback(name_input);
     return;
   }
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) std::signal(signal, name_input_and_die);
@@ -74,7 +75,7 @@ std::uint64_t below(std::mt19937_64& random, std::uint64_t bound) {
 }
 
 Bytes random_bytes(std::mt19937_64& random) {
-  // Short ones are the most interesting, so the length has a random number of bits first.
+  // Short inputs find most, so the length has a random number of bits.
   const std::uint64_t size_max = std::min<std::uint64_t>(std::uint64_t{1} << below(random, 13), kInputBytesMax);
   Bytes bytes(below(random, size_max + 1));
   std::ranges::generate(bytes, [&] { return static_cast<std::uint8_t>(random()); });
@@ -113,7 +114,7 @@ Bytes made_input(const Options& options, std::uint64_t number, const std::map<st
   return bytes;
 }
 
-// Exactly as large as the input, so that an address sanitizer sees a read past its end.
+// Allocates exactly the input's size, so that AddressSanitizer detects reads past its end.
 void run(const Bytes& bytes, std::string_view what) {
   set_current_input(what);
   const Bytes exact(bytes.begin(), bytes.end());
@@ -121,7 +122,7 @@ void run(const Bytes& bytes, std::string_view what) {
 }
 
 std::map<std::string, Bytes> read_corpus(const std::filesystem::path& folder) {
-  std::map<std::string, Bytes> corpus;  // by name: the order of a folder is not the same everywhere
+  std::map<std::string, Bytes> corpus;  // sorted by name, because the order in a folder differs between hosts
   if (folder.empty() || !std::filesystem::exists(folder)) return corpus;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     std::ifstream stream(entry.path(), std::ios::binary);

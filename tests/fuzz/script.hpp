@@ -1,5 +1,5 @@
 #pragma once
-// An input of a fuzz target as what shall happen: numbers, one after the other.
+// Reads a fuzz input as a sequence of numbers that control a test.
 
 #include <algorithm>
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace fairlead::fuzz {
 
-/// Zero when it is used up.
+/// Returns zeros after the input's end.
 class Script {
  public:
   Script(const std::uint8_t* data, std::size_t size) : rest_(data, size) {}
@@ -23,7 +23,7 @@ class Script {
     return number;
   }
   std::uint8_t byte() { return take<std::uint8_t>(); }
-  /// Mostly a small number beside a known one, sometimes any.
+  /// Mostly a number close to `known`, sometimes any.
   std::uint64_t near(std::uint64_t known) {
     const std::uint8_t how = byte();
     return how < 200 ? known + static_cast<std::uint64_t>(static_cast<std::int64_t>(how % 8) - (how < 128 ? 0 : 4))
@@ -34,8 +34,8 @@ class Script {
   std::span<const std::uint8_t> rest_;
 };
 
-/// Lets a `World` act by the input, at most so often, and come to its end. One that can be sealed is, if the last byte
-/// of the input has its highest bit.
+/// Lets a `World` act by the input, with a bounded number of steps, then finishes it. If the world can encrypt, it does
+/// so when the highest bit of the input's last byte is set.
 template <typename World>
 int play(const std::uint8_t* data, std::size_t size, int actions_max) {
   Script script(data, size);

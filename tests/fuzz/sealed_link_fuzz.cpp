@@ -1,4 +1,4 @@
-// Links whose sessions are sealed: what is changed, repeated or turned back on the way is not taken.
+// Encrypting links: changed, replayed and reflected datagrams are refused.
 
 #include "tests/fuzz/link_pair.hpp"
 

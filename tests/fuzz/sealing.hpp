@@ -1,5 +1,5 @@
 #pragma once
-// What worlds of fuzz targets seal with: all of one holder's secret, and never in the clear.
+// Encryption settings of fuzz worlds: all share one secret, and none accepts cleartext.
 
 #include <algorithm>
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace fairlead::fuzz {
 
-/// New keys after a few segments already.
+/// Key changes come after a few segments.
 inline link::SealSettings sealing_of(std::uint64_t seed) {
   if (!seal::load_libcrypto()) std::abort();
   seal::Key secret;

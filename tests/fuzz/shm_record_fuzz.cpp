@@ -1,6 +1,6 @@
-// A ring of shared memory whose other side writes what it likes, where it likes, and knows the secret: whatever it
-// does, what is read lies inside the mapping, what is written does, and neither side's account gets out of its bounds.
-// As long as it is honest, all records arrive in order.
+// The other side of a shared-memory ring knows the secret and writes anything anywhere. All reads and writes stay
+// inside the mapping, and the counters of both sides stay within bounds. While the other side is honest, all records
+// arrive in order.
 
 #include <atomic>
 #include <cstdint>
@@ -53,7 +53,7 @@ class Pair {
         return true;
       }
       case 4: {
-        is_honest_ = false;  // a record where the reader looks next
+        is_honest_ = false;  // writes a record at the reader's position
         const std::uint64_t mark = kSecret + reader_.read(), rest = script_.take<std::uint64_t>();
         std::byte* at = place_.memory + (reader_.read() % place_.lines) * shm::kRingLine;
         std::memcpy(at, &mark, sizeof mark);
@@ -105,8 +105,7 @@ class Pair {
       ENSURE(body[i] == static_cast<std::byte>(read_ + i), "record {} differs at {}", read_, i);
   }
 
-  /// Whatever the body is, it is no record of the shm transport, or one whose payload lies inside and whose head is all
-  /// there is.
+  /// Any body is refused as a record of the shm transport, or gives a record whose payload and header lie inside it.
   static void decode(std::span<const std::byte> body) {
     wire::ShmRecord record;
     if (!wire::decode_shm(body, record)) return;

@@ -1,6 +1,6 @@
-// Peers that write what they like over the pages and the doorbell that they share with us, while we look, arm, sleep
-// and wake, and while some of them go: we look at peers that there are, at no more of them at a time than are watched,
-// and at each that we remind ourselves of.
+// Peers write anything into the pages and the doorbell that they share with the poller, while the poller looks, arms,
+// sleeps and wakes, and while some peers leave. The poller looks only at existing peers, at no more than it watches,
+// and at each peer for which it set a reminder.
 
 #include <poll.h>
 #include <sys/eventfd.h>

@@ -1,6 +1,6 @@
-// The state of a host engine, or of one of its engines, as the program before this one would have left it: whatever the
-// bytes are, they are read without going beyond them, and an engine that takes them contradicts itself nowhere; else
-// they are refused. A state of a host engine is given without its head: the checksum would be right by no accident.
+// The saved state of a host engine, or of one of its engines, as a previous program would leave it. Reading stays
+// within the bytes. The state is refused, or gives an engine whose invariants hold. A host engine's state is given
+// without its header, because a random checksum would never be valid.
 
 #include <chrono>
 #include <cstdint>

@@ -1,8 +1,8 @@
 #pragma once
-// An engine on virtual time, and a stranger that speaks the link's language to it and says what the input wants: so any
-// envelope with any payload reaches the engine's faces, as it would from a peer that means harm. Where it is sealed the
-// stranger is a peer that has a key, and somebody without one is on the path between the two: he repeats and changes
-// what they send, in both directions, and nothing arrives but what was said, once.
+// An engine on virtual time, and a stranger that speaks the link's protocol and sends what the input says. Any envelope
+// with any payload reaches the engine, as from a malicious peer. With encryption the stranger is a peer with a key. An
+// attacker without a key is then on the path: it replays and changes datagrams in both directions, and the engine
+// accepts only what was sent, once.
 
 #include <algorithm>
 #include <array>
@@ -48,8 +48,8 @@ class Stranger {
     said_words_.emplace(envelope.cookie, envelope.flags);
   }
 
-  /// What somebody on the path does, if it is sealed: one of the last datagrams comes again, to either end, changed or
-  /// not; the next one may be held back, so that what is changed comes first.
+  /// Acts as the attacker on the path, with encryption. Delivers one of the last datagrams again, to either end,
+  /// changed or not. May hold back the next datagram, so that its changed copy arrives first.
   void meddle(Script& script) {
     const std::uint8_t how = script.byte();
     if (!is_sealed_ || seen_.empty()) return;
@@ -65,13 +65,13 @@ class Stranger {
     path_->send({&sent, 1}, now);
     run(100us);
   }
-  /// A message of that name, with that word, was said, and has not arrived before.
+  /// Checks that a message with this name and word was sent and had not arrived before.
   void expect_said(std::uint64_t cookie, std::uint16_t flags) {
     const auto said = said_words_.find({cookie, flags});
     ENSURE(said != said_words_.end(), "message {} with word {} was not said", cookie, flags);
     said_words_.erase(said);
   }
-  /// Of a sealed session nothing has arrived that was not said.
+  /// Checks that an encrypted session delivered only what was sent.
   void expect_genuine() const {
     for (const auto& counter : engine->facts().counters) {
       ENSURE(!is_sealed_ || counter.name != "link.messages_delivered" || counter.value <= said_,
@@ -80,7 +80,7 @@ class Stranger {
   }
   static constexpr std::size_t kPayloadMost = 20'000;
 
-  /// Lets both sides go on for so long, in a bounded number of steps.
+  /// Runs both sides for `span`, with a bounded number of steps.
   void run(base::Duration span) {
     const base::Instant end = now + span;
     for (int steps = 0; steps < 400 && now < end; ++steps) {
@@ -95,7 +95,7 @@ class Stranger {
     now = std::max(now, end);
   }
 
-  /// What the stranger has heard: each answer's name.
+  /// The name in the last answer that the stranger received.
   std::uint64_t last_cookie() const { return last_cookie_; }
 
   base::Instant now{1s};
@@ -110,7 +110,7 @@ class Stranger {
     seen_.emplace_back(bytes.begin(), bytes.end());
     if (seen_.size() > kSeenMost) seen_.pop_front();
   }
-  /// The first datagram of it.
+  /// Keeps the train's first datagram.
   void see(const link::Train& train) {
     if (!is_sealed_) return;
     std::vector<std::byte> all;
@@ -166,12 +166,12 @@ class Stranger {
  private:
   link::PeerHandle peer_;
   std::vector<std::byte> payload_ = std::vector<std::byte>(kPayloadMost, std::byte{0xEE});
-  std::deque<iovec> pieces_;  // of all that was sent: the link refers to them
+  std::deque<iovec> pieces_;  // of all sent messages, because the link refers to them
   link::Train train_;
   std::uint64_t last_cookie_ = 0, said_ = 0;
-  std::multiset<std::pair<std::uint64_t, std::uint16_t>> said_words_;  // that have not arrived
+  std::multiset<std::pair<std::uint64_t, std::uint16_t>> said_words_;  // not yet arrived
   bool holds_back_ = false;
-  std::deque<std::vector<std::byte>> seen_;  // by somebody on the path
+  std::deque<std::vector<std::byte>> seen_;  // by the attacker on the path
 };
 
 }  // namespace fairlead::fuzz

@@ -1,4 +1,4 @@
-// The smallest user of an installed Fairlead: a public header, and a symbol of the library.
+// The smallest user of an installed Fairlead: one public header and one symbol of the library.
 #include <fairlead/error.hpp>
 
 #include <iostream>

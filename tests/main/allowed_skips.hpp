@@ -1,6 +1,6 @@
 #pragma once
-// Which tests may be skipped, and why (tests/allowed_skips.txt): a line each, NAME: REASON, where the name may end in
-// `*`. A test that is skipped for another reason than the one written there is not allowed to be.
+// The tests that may be skipped, with reasons (tests/allowed_skips.txt). Each line is NAME: REASON; NAME may end in
+// `*`. A test may be skipped only for the reason in its line.
 
 #include <string>
 #include <string_view>

@@ -1,4 +1,4 @@
-// main() of every test program.
+// main() of all test programs.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

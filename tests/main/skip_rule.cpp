@@ -14,7 +14,7 @@ void SkipRule::OnTestEnd(const testing::TestInfo& test) {
   judge(fmt::format("{}.{}", test.test_suite_name(), test.name()), *test.result());
 }
 
-// What SetUpTestSuite() and TearDownTestSuite() said belongs to no test.
+// A skip in SetUpTestSuite() or TearDownTestSuite() belongs to no single test.
 void SkipRule::OnTestSuiteEnd(const testing::TestSuite& suite) {
   judge(suite.name(), suite.ad_hoc_test_result());
 }
@@ -36,7 +36,7 @@ void SkipRule::judge(const std::string& test, const testing::TestResult& result)
 void SkipRule::note(const std::string& test, const std::string& reason, bool is_allowed) const {
   if (log_.empty()) return;
   const std::string line = fmt::format("{} {}: {}\n", is_allowed ? "allowed" : "skipped", test, reason);
-  std::ofstream(log_, std::ios::app) << line << std::flush;  // one write: many programs share the file
+  std::ofstream(log_, std::ios::app) << line << std::flush;  // one write, because several programs share the file
 }
 
 }  // namespace fairlead::tests

@@ -1,7 +1,7 @@
 #pragma once
-// What becomes of a test that skips itself. FAIRLEAD_TEST_NO_SKIPS=1, which CI sets: it fails, unless it is one of
-// those that may (allowed_skips.hpp). FAIRLEAD_TEST_SKIP_LOG names a file that gets a line for each one, also out of
-// programs that ctest takes for one test.
+// Handles tests that skip themselves. With FAIRLEAD_TEST_NO_SKIPS=1, which CI sets, such a test fails unless it is
+// permitted (allowed_skips.hpp). FAIRLEAD_TEST_SKIP_LOG names a file that gets a line for each skip, also from programs
+// that ctest runs as one test.
 
 #include <string>
 

@@ -11,14 +11,15 @@
 
 #include <thread>
 
-// A child of fork() may make threads, also of a parent that has some: it is not watched then. A process that has
-// threads at its end does not sleep for a second, in case that they race with it: tests have hundreds of processes.
+// Children of fork() may create threads even if the parent has threads; ThreadSanitizer does not check such children. A
+// process with threads does not sleep for a second at its end to look for races, because the tests use hundreds of
+// processes.
 extern "C" const char* __tsan_default_options();  // NOLINT(bugprone-reserved-identifier): its name
 extern "C" const char* __tsan_default_options() {
   return "die_after_fork=0:atexit_sleep_ms=0";
 }
 
-// It begins with the program's first thread, and ends when the program says that it is about to lock itself in.
+// The sanitizer's thread starts with the program's first thread, and ends when the program announces a sandbox.
 void fairlead::tests::stop_sanitizers_thread() {
   std::thread([] {}).join();
   __sanitizer_sandbox_arguments arguments{};

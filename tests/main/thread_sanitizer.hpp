@@ -1,10 +1,10 @@
 #pragma once
-// The thread sanitizer's own ways that tests would notice. Does nothing in other builds.
+// Works around behaviour of ThreadSanitizer that tests would notice. Does nothing in other builds.
 
 namespace fairlead::tests {
 
-/// Ends the thread that it keeps beside the program's: memory is moved in place only where nobody else runs. A child of
-/// fork() has none either.
+/// Ends the sanitizer's background thread, because memory is moved in place only in processes without other threads. A
+/// child of fork() has no such thread either.
 void stop_sanitizers_thread();
 
 }  // namespace fairlead::tests

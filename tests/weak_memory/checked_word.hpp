@@ -1,6 +1,6 @@
 #pragma once
-// What stands for std::atomic<std::uint64_t> in code that is checked: each access is a step of the WeakWorld that runs.
-// Zeroed memory is a word of value 0, as with the real one.
+// Replaces std::atomic<std::uint64_t> in code under test: each access is a step of the running WeakWorld. Zeroed memory
+// is a word of value 0, as with std::atomic.
 
 #include <atomic>
 #include <cstdint>
@@ -21,7 +21,7 @@ class CheckedWord {
  private:
   friend class WeakWorld;
 
-  mutable std::uint64_t number_ = 0;  // of its stores in the world; 0: nobody has come here yet
+  mutable std::uint64_t number_ = 0;  // index of its stores in the world; 0: not accessed yet
 };
 
 }  // namespace fairlead::tests

@@ -1,6 +1,6 @@
 #pragma once
-// What a run of a checked program leaves open, one after the other: who goes on, which store a load gets. Run after
-// run, all of them in the order of a tree, or some drawn by a seed.
+// The nondeterministic choices of a run: which thread continues, and which store a load reads. Enumerates all runs
+// depth first, or draws some from a seed.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,12 +11,12 @@ namespace fairlead::tests {
 
 class Choices {
  public:
-  /// All there are.
+  /// Enumerates all runs.
   Choices() = default;
-  /// So many runs of them, drawn.
+  /// Draws `runs` runs.
   Choices(std::uint64_t seed, std::uint64_t runs) : random_(seed), runs_left_(runs) {}
 
-  /// One of 0..count - 1; the first is what usually happens.
+  /// Returns a number in 0..count - 1. 0 is the usual case.
   std::size_t choose(std::size_t count) {
     if (count == 1) return 0;
     if (runs_left_ > 0) return random_() % count;
@@ -24,7 +24,7 @@ class Choices {
     return taken_[next_++].index;
   }
 
-  /// The run is over; whether there is another one.
+  /// Ends the run. Returns whether there is another one.
   bool go_on() {
     if (runs_left_ > 0) return --runs_left_ > 0;
     next_ = 0;

@@ -1,6 +1,6 @@
-// The code of the event queue, not its model, in a weak memory: producer and consumer take turns in every way that the
-// bounds allow, while the ring grows. Each order that the code asks for is needed: without it, a run is found that
-// loses, repeats or tears an event.
+// The event queue's code, not its model, under a weak memory model. Producer and consumer interleave in all ways within
+// the bounds, while the ring grows. Each memory order in the code is needed: without it, some run loses, repeats or
+// tears an event.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -25,12 +25,12 @@ namespace {
 
 using namespace queue;
 
-/// How the two use the queue.
+/// How producer and consumer use the queue.
 struct Plan {
   std::uint32_t elements;
   std::uint64_t events;
   std::uint32_t batch = 1;
-  std::vector<std::uint64_t> grows_after{};  // so many events
+  std::vector<std::uint64_t> grows_after{};  // after how many events
   std::uint32_t growth = 1;                  // elements
 };
 
@@ -58,9 +58,9 @@ constexpr std::array kFaults{"none",
                              "GrantBeforeEpoch"};
 
 constexpr std::uint32_t kBytes = 8;            // of an element
-constexpr std::uint64_t kFirstNumber = ~1ULL;  // the counters wrap on the way
+constexpr std::uint64_t kFirstNumber = ~1ULL;  // the counters wrap during the run
 
-/// One queue, in a world of its own.
+/// A queue with a world of its own.
 class QueueRun final : public SegmentSource {
  public:
   QueueRun(const Plan& plan, Fault fault, WeakWorld& world) : plan_(plan), world_(world) {
@@ -153,14 +153,14 @@ class QueueRun final : public SegmentSource {
     if (!is_attached || consumer.add({number}, plan_.growth) != Status::ok) world_.fail("the queue does not grow");
   }
 
-  // At the same places in each run.
+  // At the same addresses in each run.
   alignas(kLinePairBytes) static inline std::array<std::array<std::byte, segment_bytes(kBytes, 8)>, 4> segments_;
 
   const Plan& plan_;
   WeakWorld& world_;
 };
 
-/// What was wrong in the first run that is, and after how many.
+/// The first failure, and the number of runs before it.
 struct Found {
   std::string wrong;
   std::uint64_t runs = 0;
@@ -176,7 +176,8 @@ Found search(const Plan& plan, Fault fault, WeakWorld::Bounds bounds, Choices ch
   return found;
 }
 
-/// Our element is not the last of its run, or it is, or what is added continues it; one at a time and several.
+/// The producer's element is in the middle of its run or at its end, or the added elements continue the run. Events
+/// come singly and in batches.
 const std::array kPlans{Plan{.elements = 4, .events = 7, .batch = 2, .grows_after = {2}, .growth = 2},
                         Plan{.elements = 3, .events = 5, .grows_after = {1, 2}},
                         Plan{.elements = 2, .events = 4, .grows_after = {1}}};
@@ -191,7 +192,7 @@ TEST(EventQueueInWeakMemory, LosesRepeatsAndTearsNothing) {
   }
 }
 
-// With more of both than all runs would allow.
+// Wider bounds than an enumeration of all runs permits.
 TEST(EventQueueInWeakMemory, HoldsInDrawnRuns) {
   const std::uint64_t seed = number_from("FAIRLEAD_TEST_SIM_SEED", 1);
   for (const Plan& plan : kPlans) {

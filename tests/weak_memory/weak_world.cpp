@@ -44,7 +44,7 @@ void WeakWorld::prepare(int me, const std::function<void()>& work) {
   Thread& own = threads_[me];
   const Thread& other = threads_[1 - me];
   std::ranges::transform(own.view, other.view, own.view.begin(), std::ranges::max);
-  own.times[1 - me] = other.times[1 - me] - 1;  // not what the other does from now on
+  own.times[1 - me] = other.times[1 - me] - 1;  // excludes what the other thread does from now on
   work();
   ++own.times[me];
 }
@@ -89,7 +89,7 @@ void WeakWorld::fail(std::string why) {
   std::unreachable();
 }
 
-// Before each access.
+// Called before each access.
 void WeakWorld::step() {
   if (!is_running_) return;
   if (++steps_ > kStepsMax) fail("it comes to no end");
@@ -98,7 +98,7 @@ void WeakWorld::step() {
   turn_to(1 - me_);
 }
 
-// Who has looked again and again, and each time with a newer view, waits for ever.
+// A thread that polls up to the bound, each time with a newer view, waits for ever.
 void WeakWorld::wait() {
   if (!threads_[1 - me_].is_over) turn_to(1 - me_);
   if (++steps_ > kStepsMax) fail("both wait");

@@ -1,13 +1,13 @@
 #pragma once
-// Two threads and a weak memory, in which the code of src runs: what tests/models/weak_memory.pml is for models.
+// Two threads under a weak memory model that execute the code of src, as tests/models/weak_memory.pml does for models.
 //
-// Each word has its stores in their order. A thread has a view: of each word the newest store that it knows of. A load
-// gets that one or any newer. A release store carries its writer's view, an acquire load of it joins that view. The
-// threads take turns: between any two accesses the other one may go on. What a run leaves open is chosen (Choices),
-// within bounds: how often a thread is interrupted, and how many loads get an old store.
+// Each word has a modification order. A thread has a view: the newest store that it knows of each word. A load reads
+// that store or any newer one. A release store carries its writer's view, and an acquire load of it joins that view.
+// Between any two accesses the other thread may run. Choices decides what a run leaves open, within bounds on thread
+// switches and on loads of old stores.
 //
-// Memory that is no word is a cell. Its reads and writes are checked as the thread sanitizer does: two of different
-// threads, of which one is a write, need an order.
+// Memory that is not a word is a cell. Its accesses are checked as by ThreadSanitizer: two accesses by different
+// threads, one of them a write, must be ordered.
 
 #include <ucontext.h>
 
@@ -24,14 +24,14 @@
 
 namespace fairlead::tests {
 
-/// A fault to plant: an order that is left out, or a store that comes after the next one to another word.
+/// A planted fault: a weakened memory order, or a store that is delayed until after the next store to another word.
 struct PlantedFault {
   const CheckedWord* relaxed_load = nullptr;
   const CheckedWord* relaxed_store = nullptr;
-  std::uintptr_t relaxed_load_at = 0;   // words of this offset in their line
+  std::uintptr_t relaxed_load_at = 0;   // offset of the words within their cache line
   std::uintptr_t relaxed_store_at = 0;  // the same
-  const CheckedWord* late = nullptr;    // stored after
-  const CheckedWord* early = nullptr;   // this one
+  const CheckedWord* late = nullptr;    // this word's store is delayed
+  const CheckedWord* early = nullptr;   // until after this word's store
 };
 
 class WeakWorld {
@@ -49,13 +49,13 @@ class WeakWorld {
   WeakWorld& operator=(const WeakWorld&) = delete;
 
   void plant(const PlantedFault& fault) { fault_ = fault; }
-  /// Before they run: thread `me` does this by itself, and knows what the other one has done.
+  /// Runs `work` as thread `me` before run(). The thread sees what the other thread has prepared.
   void prepare(int me, const std::function<void()>& work);
-  /// Both to their end. What was wrong, or nothing.
+  /// Runs both threads to their end. Returns what was wrong, or an empty string.
   std::string run(const std::function<void()>& first, const std::function<void()>& second);
 
   // For the threads.
-  /// Nothing to do before the other one has done something.
+  /// Called when the thread can only continue after the other one has acted.
   void wait();
   std::uint64_t read(const void* cell);
   void write(const void* cell, std::uint64_t value);
@@ -84,7 +84,7 @@ class WeakWorld {
     std::uint64_t value = 0;
     Times read{};
     int writer = 0;
-    std::uint32_t written = 0;  // when; 0: never
+    std::uint32_t written = 0;  // time of the last write; 0: none
   };
   struct Thread {
     View view{};
@@ -118,7 +118,7 @@ class WeakWorld {
     CheckedWord* word = nullptr;
     std::uint64_t value = 0;
     std::memory_order order{};
-  } held_;  // a planted late store
+  } held_;  // a delayed store
 };
 
 }  // namespace fairlead::tests

@@ -1,5 +1,5 @@
 #pragma once
-// Takes the place of src/queue/shared_word.hpp.
+// Replaces src/queue/shared_word.hpp.
 
 #include "tests/weak_memory/checked_word.hpp"
 
