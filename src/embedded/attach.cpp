@@ -183,6 +183,13 @@ Result<> try_to_restore(const engine::EngineState& state, const engine::EngineOp
   return engine::Handover(engine).restore(state, base::MonotonicClock::now());
 }
 
+std::shared_ptr<EmbeddedCore> find_embedded(const base::SocketAddress& local) {
+  Registry& all = *registry;
+  const std::scoped_lock lock(all.mutex);
+  const auto found = all.engines.find(local);
+  return found == all.engines.end() ? nullptr : found->second.lock();
+}
+
 Result<std::shared_ptr<EmbeddedCore>> attach_embedded(const base::SocketAddress& local,
                                                       const engine::EngineOptions& options) {
   Registry& all = *registry;

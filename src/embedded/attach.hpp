@@ -20,6 +20,9 @@ namespace fairlead::embedded {
 Result<std::shared_ptr<EmbeddedCore>> attach_embedded(const base::SocketAddress& local,
                                                       const engine::EngineOptions& options);
 
+/// Returns the engine that attach_embedded() would share at `local`; null if there is none.
+std::shared_ptr<EmbeddedCore> find_embedded(const base::SocketAddress& local);
+
 /// Restores the engine of the previous program in this process, with its socket. The caller then gives all operations
 /// their memory (EmbeddedCore::give_memory) and calls start().
 Result<std::shared_ptr<EmbeddedCore>> restore_embedded(const engine::EngineState& state, base::FileDescriptor socket,

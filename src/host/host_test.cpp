@@ -359,6 +359,25 @@ TEST_F(Host, AnEngineThatNobodyUsesMakesRoomForAnother) {
   EXPECT_TRUE(HostCore::attach(host_->file(), elsewhere, options()).has_value());
 }
 
+TEST_F(Host, WhoeverNamesNoPortSharesAnEngine) {
+  ServiceOptions narrow{.applications_max = 2, .engines_max = 1};
+  ASSERT_TRUE(narrow.engine.set("operations_max", "64"));
+  host_ = std::make_unique<HostForTests>(std::move(narrow));
+  const auto greedy = attach();
+  auto late = attach();  // at the limit of engines, but theirs exists
+  EXPECT_EQ(late->address(), greedy->address());
+  const auto port = greedy->open_port(1).value();
+  for (std::uint64_t cookie = 0; cookie < 64; ++cookie) EXPECT_EQ(receive(*greedy, port, memory_, cookie), Status::ok);
+  std::uint32_t taken = 64;
+  for (Completion completion; greedy->next_event(port, completion);) --taken;
+  EXPECT_EQ(taken, 16u + 16u) << "guaranteed, and half of what is common";
+  // The engine stays while one of them uses it.
+  late.reset();
+  while (host_->service().applications() > 1) std::this_thread::yield();
+  const auto elsewhere = base::SocketAddress::from_ip("127.0.0.2", 0).value();
+  EXPECT_EQ(HostCore::attach(host_->file(), elsewhere, options()).error().status, Status::no_memory);
+}
+
 // Otherwise the measured duration of an operation would be negative.
 TEST_F(Host, AnOperationBeginsBeforeItEnds) {
   const auto core = attach();

@@ -274,7 +274,10 @@ Result<std::shared_ptr<ServedEngine>> Service::engine_at(const base::SocketAddre
                                              "FAIRLEAD_CORE=embedded",
                                              address.to_string())});
   }
-  if (const auto known = engines_.find(address); known != engines_.end()) return known->second;
+  // Port 0 names the engine that others got for it; engines_ has its real port.
+  const auto shared = embedded::find_embedded(address);
+  if (const auto known = engines_.find(shared ? shared->address() : address); known != engines_.end())
+    return known->second;
   // An engine stays when its applications have left. It ends when a new engine needs its place.
   const auto idle = std::ranges::find_if(engines_, [](const auto& entry) { return entry.second.use_count() == 1; });
   if (engines_.size() >= options_.engines_max && idle != engines_.end()) engines_.erase(idle);
