@@ -45,6 +45,7 @@ struct ClientPair {
   std::uint32_t incarnation = 0;
   verbs::QpAttributes attributes{};                     // as last reported; the host engine knows later changes
   bool has_failed = false;                              // its completions found no room
+  bool owes_failure = false;                            // and the host engine is not told: the ring was full
   std::uint32_t sends_posted = 0, receives_posted = 0;  // in this incarnation
   PendingRequests sends, receives;
 
@@ -52,7 +53,7 @@ struct ClientPair {
   /// Begins another incarnation, in which nothing is posted.
   void begin(std::uint32_t its_incarnation) {
     incarnation = its_incarnation;
-    has_failed = false;
+    has_failed = owes_failure = false;
     sends_posted = receives_posted = 0;
     sends.clear();
     receives.clear();

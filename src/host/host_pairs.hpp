@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -89,12 +90,14 @@ class HostPairs final : public qp::PairCore {
   int check(const ClientPair& pair, const verbs::SendRequest& request, std::uint32_t ahead) const;
   bool post(ClientPair& pair, const verbs::SendRequest& request);
   int post(ClientPair& pair, const verbs::ReceiveRequest& request);
+  void wait_for_room(std::unique_lock<base::ShortLock>& lock, std::size_t elements);
   bool drain();
   void take(const PairNews& news);
   void take_notice(const PairNews& news);
   void complete(ClientPair& pair, const verbs::WorkCompletion& completion, std::uint32_t retires);
   void flush(ClientPair& pair, bool is_of_receives, const PendingRequests::Entry& entry);
   void overrun(ClientPair& pair, std::uint32_t retires);
+  void tell_failures();
   bool is_any_armed() const;
   void end_all();
   /// Called by the watcher.
@@ -119,6 +122,7 @@ class HostPairs final : public qp::PairCore {
   queue::IdlePolls idle_polls_;
   std::uint32_t incarnations_ = 0;
   bool is_ended_ = false;
+  bool owes_failures_ = false;  // some queue pair does
 
   std::unique_ptr<PairWatcher> watcher_;  // last member: ends first
 };

@@ -19,6 +19,8 @@ using verbs::WcStatus;
 
 /// Returns true if anything has come.
 bool HostPairs::drain() {
+  if (owes_failures_) [[unlikely]]
+    tell_failures();
   bool any = false;
   PairNews news;
   while (const std::byte* const element = events_->get()) {
@@ -96,11 +98,26 @@ void HostPairs::overrun(ClientPair& pair, std::uint32_t retires) {
   pair.attributes.state = QpState::err;
   if (pair.plan.events != nullptr)
     pair.plan.events->produce({std::to_underlying(AsyncEventType::qp_fatal), pair.plan.cookie});
-  if (is_ended_) return;
-  PairCall call{};
-  call.object = pair.handle.index;
-  call.generation = pair.handle.generation;
-  calls_.tell(PairCall::Kind::fail_pair, call);
+  pair.owes_failure = true;
+  tell_failures();
+}
+
+/// Tells the host engine which queue pairs have failed. If the ring is full, drain() tries again; the watcher does with
+/// the next completion.
+void HostPairs::tell_failures() {
+  owes_failures_ = false;
+  for (const auto& pair : pairs_) {
+    if (!pair || !pair->owes_failure || is_ended_) continue;
+    PairCall call{};
+    call.object = pair->handle.index;
+    call.generation = pair->handle.generation;
+    if (!calls_.tell(PairCall::Kind::fail_pair, call)) {
+      owes_failures_ = true;
+      page().completions.sleeping.exchange(1, std::memory_order_acq_rel);
+      return;
+    }
+    pair->owes_failure = false;
+  }
 }
 
 bool HostPairs::is_any_armed() const {

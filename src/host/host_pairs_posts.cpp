@@ -1,5 +1,6 @@
 // Posts to the host engine.
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -31,6 +32,22 @@ std::span<const std::byte> inlined(const verbs::SendRequest& request, std::array
   return std::span(buffer).first(length);
 }
 
+constexpr std::size_t kElementsMost = PairRing::elements_of(kPairRequestMost);  // of a request
+
+/// Returns how many elements of the ring the requests take, or all that it has.
+std::size_t elements_of(std::span<const verbs::SendRequest> requests) {
+  std::size_t elements = 0;
+  for (const verbs::SendRequest& request : requests) {
+    std::size_t bytes = request.sges.size_bytes();
+    if ((request.flags & flags::inlined) != 0) {
+      bytes = 0;
+      for (const verbs::Sge& sge : request.sges) bytes += sge.length;
+    }
+    elements += PairRing::elements_of(std::min(bytes, kPairRequestMost));
+  }
+  return std::min<std::size_t>(elements, kPairRequestsMax);
+}
+
 }  // namespace
 
 /// `ahead` is the number of earlier requests in the same call.
@@ -41,7 +58,7 @@ int HostPairs::check(const ClientPair& pair, const verbs::SendRequest& request, 
   return pair.sends_posted + ahead - retired >= pair.plan.capacity.max_send_wr ? ENOMEM : 0;
 }
 
-/// Posts a checked request. Returns false if the host engine takes nothing.
+/// Posts a checked request. Returns false if the ring is full or the host engine has ended: see wait_for_room().
 bool HostPairs::post(ClientPair& pair, const verbs::SendRequest& request) {
   const qp::OpcodeTraits& traits = qp::traits_of(request.opcode);
   if (!is_ended_) {
@@ -77,36 +94,55 @@ bool HostPairs::post(ClientPair& pair, const verbs::SendRequest& request) {
   return true;
 }
 
-int HostPairs::post_send(qp::PairHandle handle, std::span<const verbs::SendRequest> requests, std::size_t& taken) {
-  taken = 0;
-  const std::scoped_lock lock(mutex_);
-  ClientPair* const pair = find(handle);
-  if (pair == nullptr) return EINVAL;
-  int error = 0;
-  for (const verbs::SendRequest& request : requests) {
-    error = check(*pair, request, 0);
-    if (error == 0 && !post(*pair, request)) error = ENOMEM;
-    if (error != 0) break;
-    ++taken;
+/// Waits, without the lock, until the ring has room. If the host engine ends meanwhile, ends what is pending; later
+/// posts are then flushed. Afterwards the caller must find its objects again.
+void HostPairs::wait_for_room(std::unique_lock<base::ShortLock>& lock, std::size_t elements) {
+  for (std::uint32_t step = 0; !host_.has_ended() && !ring_.has_room(elements); ++step) {
+    lock.unlock();
+    ring_.wait_a_moment(step);
+    lock.lock();
   }
-  if (taken != 0) ring_.wake();
-  return error;
+  if (host_.has_ended()) end_all();
 }
 
+int HostPairs::post_send(qp::PairHandle handle, std::span<const verbs::SendRequest> requests, std::size_t& taken) {
+  taken = 0;
+  std::unique_lock lock(mutex_);
+  ClientPair* pair = find(handle);
+  int error = 0;
+  while (taken < requests.size() && pair != nullptr) {
+    error = check(*pair, requests[taken], 0);
+    if (error != 0) break;
+    if (post(*pair, requests[taken])) [[likely]] {
+      ++taken;
+    } else {
+      wait_for_room(lock, kElementsMost);
+      pair = find(handle);
+    }
+  }
+  if (taken != 0) ring_.wake();
+  return pair == nullptr ? EINVAL : error;
+}
+
+// Room for the whole list is there before its first request is posted. A list that is longer than the ring holds the
+// lock until it is posted.
 int HostPairs::post_send_all(qp::PairHandle handle, std::span<const verbs::SendRequest> requests) {
-  const std::scoped_lock lock(mutex_);
+  std::unique_lock lock(mutex_);
+  if (!ring_.has_room(requests.size() * kElementsMost)) [[unlikely]]
+    wait_for_room(lock, elements_of(requests));
   ClientPair* const pair = find(handle);
   if (pair == nullptr) return EINVAL;
   for (std::uint32_t i = 0; i < requests.size(); ++i)
     if (const int error = check(*pair, requests[i], i); error != 0) return error;
-  // Fails only if the host engine has ended, or has made no room in the ring for 2 s. Earlier requests of this call
-  // then stay posted.
-  for (const verbs::SendRequest& request : requests)
-    if (!post(*pair, request)) return EIO;
+  for (const verbs::SendRequest& request : requests) {
+    for (std::uint32_t step = 0; !post(*pair, request); ++step)
+      if (!ring_.wait_a_moment(step)) end_all();
+  }
   ring_.wake();
   return 0;
 }
 
+/// Returns 0, an error, or EAGAIN: the ring is full or the host engine has ended.
 int HostPairs::post(ClientPair& pair, const verbs::ReceiveRequest& request) {
   const verbs::QpCapacity& capacity = pair.plan.capacity;
   if (request.sges.size() > capacity.max_recv_sge) return EINVAL;
@@ -123,7 +159,7 @@ int HostPairs::post(ClientPair& pair, const verbs::ReceiveRequest& request) {
                           .generation = pair.handle.generation,
                           .kind = std::to_underlying(PairRequest::Kind::post_receive),
                           .pieces = static_cast<std::uint8_t>(request.sges.size())};
-  if (!ring_.push(plain, std::as_bytes(request.sges))) return ENOMEM;
+  if (!ring_.push(plain, std::as_bytes(request.sges))) return EAGAIN;
   ++pair.receives_posted;
   pair.receives.push(entry);
   return 0;
@@ -144,18 +180,25 @@ int HostPairs::post_receive(qp::PairHandle handle, std::span<const verbs::Receiv
                             std::size_t& taken) {
   taken = 0;
   std::unique_lock lock(mutex_);
-  ClientPair* const pair = find(handle);
-  if (pair == nullptr || pair->plan.has_shared_receives || pair->state() == QpState::reset) return EINVAL;
+  const auto find_open = [&] {
+    ClientPair* const pair = find(handle);
+    return pair == nullptr || pair->plan.has_shared_receives || pair->state() == QpState::reset ? nullptr : pair;
+  };
+  ClientPair* pair = find_open();
+  if (pair == nullptr) return EINVAL;
+  const bool is_asked_again = pair->plan.type == verbs::QpType::rc;
   int error = 0;
-  for (const verbs::ReceiveRequest& request : requests) {
-    error = post(*pair, request);
-    if (error != 0) break;
-    ++taken;
+  while (taken < requests.size() && error == 0) {
+    error = post(*pair, requests[taken]);
+    if (error == 0) ++taken;
+    if (error != EAGAIN) continue;
+    wait_for_room(lock, kElementsMost);
+    pair = find_open();
+    error = pair == nullptr ? EINVAL : 0;
   }
   if (taken == 0 || is_ended_) return error;
   ring_.wake();
   const std::uint64_t number = ring_.pushed();
-  const bool is_asked_again = pair->plan.type == verbs::QpType::rc;
   lock.unlock();
   if (!is_asked_again) wait_until_served(number);
   return error;
@@ -184,7 +227,7 @@ int HostPairs::post_to_receive_queue(qp::ReceiveQueueHandle handle, std::span<co
         ++queue->posted;
         ++taken;
       } else {
-        error = ENOMEM;
+        wait_for_room(lock, kElementsMost);
       }
     } else if (const std::uint32_t known = page().taken[handle.slot].load(std::memory_order_acquire);
                known != queue->taken) {

@@ -48,9 +48,14 @@ Result<PairAnswer> PairCalls::make(PairCall::Kind kind, PairCall call, std::span
   PairReply& reply = page_.replies[slot];
   bool is_taken = false;
   {
-    const std::scoped_lock lock(mutex_);
+    std::unique_lock lock(mutex_);
     call.number = ++numbers_;
-    is_taken = push(kind, call, pieces, slot);
+    bool is_there = true;
+    for (std::uint32_t step = 0; !(is_taken = push(kind, call, pieces, slot)) && is_there; ++step) {
+      lock.unlock();
+      is_there = ring_.wait_a_moment(step);
+      lock.lock();
+    }
   }
   const bool is_answered =
       is_taken && host_.wait_for([&] { return reply.answered.load(std::memory_order_acquire) == call.number; });

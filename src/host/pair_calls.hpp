@@ -23,11 +23,11 @@ class PairCalls {
   PairCalls(HostConnection& host, PairPage& page, PairRing& ring, base::ShortLock& mutex)
       : host_(host), page_(page), ring_(ring), mutex_(mutex) {}
 
-  /// Makes a call and waits for the answer. A negative answer becomes its error. Returns `restarted` if the host engine
-  /// has ended, or has made no room in the ring for 2 s.
+  /// Makes a call and waits for the answer. A negative answer becomes its error. Returns `restarted` only if the host
+  /// engine has ended: while it is stopped, the caller waits, because it may still use the memory concerned.
   Result<PairAnswer> make(PairCall::Kind kind, PairCall call, std::span<const MemoryPiece> pieces = {});
-  /// Makes a call without an answer. The caller holds the ring's mutex. The call is lost if the ring stays full.
-  void tell(PairCall::Kind kind, const PairCall& call) { push(kind, call, {}, kNoSlot); }
+  /// Makes a call without an answer. The caller holds the ring's mutex. Returns false if the ring is full.
+  bool tell(PairCall::Kind kind, const PairCall& call) { return push(kind, call, {}, kNoSlot); }
 
   static Error has_ended();
 

@@ -9,7 +9,8 @@
 namespace fairlead::host {
 namespace {
 
-constexpr auto kPatienceForRoom = std::chrono::seconds(2);
+constexpr std::uint32_t kYields = 200;
+constexpr auto kRest = std::chrono::microseconds(50);
 
 }  // namespace
 
@@ -20,23 +21,21 @@ Result<> PairRing::attach() {
   return {};
 }
 
-bool PairRing::wait_for_room(std::size_t elements) {
-  if (requests_->room() >= elements) [[likely]]
-    return !host_.has_ended();
-  const auto end = base::MonotonicClock::now() + kPatienceForRoom;
-  while (requests_->room() < elements) {
-    host_.wake();
-    if (host_.look_for_end() || base::MonotonicClock::now() > end) return false;
+bool PairRing::wait_a_moment(std::uint32_t step) {
+  host_.wake();
+  if (host_.look_for_end()) return false;
+  if (step < kYields) {
     std::this_thread::yield();
+  } else {
+    std::this_thread::sleep_for(kRest);
   }
   return true;
 }
 
 bool PairRing::push(PairRequest request, std::span<const std::byte> first, std::span<const std::byte> second) {
-  const std::size_t bytes = first.size() + second.size();
-  const std::size_t rest = bytes - std::min(bytes, PairRequest::kBytesHere);
-  const std::size_t elements = 1 + (rest + sizeof(PairRequest) - 1) / sizeof(PairRequest);
-  if (!wait_for_room(elements)) return false;
+  const std::size_t elements = elements_of(first.size() + second.size());
+  if (!has_room(elements) || host_.has_ended()) [[unlikely]]
+    return false;
   const auto take = [&](std::span<std::byte> to) {
     for (auto* part : {&first, &second}) {
       const std::size_t length = std::min(part->size(), to.size());

@@ -1,7 +1,9 @@
 #pragma once
 // The ring of requests for an application's queue pairs, on the application's side. One thread at a time.
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 
@@ -20,16 +22,24 @@ class PairRing {
   /// Call after the host engine has created the ring.
   Result<> attach();
 
-  /// Writes and publishes a request with its data in one or two parts. Waits at most 2 s for room in the ring. Returns
-  /// false if the host engine has made no room or has ended. The caller calls wake() after its last request.
+  /// Returns the number of elements that a request with so many bytes of data takes.
+  static constexpr std::size_t elements_of(std::size_t bytes) {
+    const std::size_t rest = bytes - std::min(bytes, PairRequest::kBytesHere);
+    return 1 + (rest + sizeof(PairRequest) - 1) / sizeof(PairRequest);
+  }
+
+  bool has_room(std::size_t elements) const { return requests_->room() >= elements; }
+  /// Writes and publishes a request with its data in one or two parts. Returns false if the ring has no room, or the
+  /// host engine has ended. The caller calls wake() after its last request.
   bool push(PairRequest request, std::span<const std::byte> first, std::span<const std::byte> second = {});
   void wake() { host_.wake(); }
+  /// One step of a wait for room; `step` counts them. Safe in several threads. Returns false if the host engine has
+  /// ended. One that is stopped or overloaded has not.
+  bool wait_a_moment(std::uint32_t step);
   /// Returns the total number of requests pushed.
   std::uint64_t pushed() const noexcept { return pushed_; }
 
  private:
-  bool wait_for_room(std::size_t elements);
-
   HostConnection& host_;
   std::uint64_t pushed_ = 0;
   OneSegment segment_;

@@ -1,0 +1,171 @@
+// Queue pairs of a host engine that is stopped for a while, as by SIGSTOP. It has not ended: it may still use memory.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "host/host_core.hpp"
+#include "host/service.hpp"
+#include "tests/environment.hpp"
+
+namespace fairlead::host {
+namespace {
+
+using verbs::QpState;
+
+constexpr auto kPatienceWithStopped = std::chrono::seconds(20);  // ends a failing test only
+
+/// A host engine in a thread of the test. It serves only while it is not stopped.
+class StoppableHost {
+ public:
+  StoppableHost() {
+    char folder[] = "/tmp/fairlead-host-XXXXXX";
+    EXPECT_NE(::mkdtemp(folder), nullptr);
+    folder_ = folder;
+    service_ = Service::open({.file = file(), .engine = {}}).value();
+    thread_ = std::thread([this] { serve(); });
+  }
+  ~StoppableHost() {
+    service_->stop();
+    go_on();
+    thread_.join();
+    std::filesystem::remove_all(folder_);
+  }
+  StoppableHost(const StoppableHost&) = delete;
+  StoppableHost& operator=(const StoppableHost&) = delete;
+
+  std::string file() const { return folder_ + "/host"; }
+  void stop() {
+    is_to_stop_ = true;
+    while (!is_stopped_) std::this_thread::yield();
+  }
+  void go_on() { is_to_stop_ = false; }
+  bool is_stopped() const { return is_to_stop_; }
+
+ private:
+  void serve() {
+    while (!service_->run(base::MonotonicClock::now() + std::chrono::milliseconds(1))) {
+      while (is_to_stop_) {
+        is_stopped_ = true;
+        std::this_thread::yield();
+      }
+      is_stopped_ = false;
+    }
+  }
+
+  std::string folder_;
+  std::unique_ptr<Service> service_;
+  std::atomic<bool> is_to_stop_{false}, is_stopped_{false};
+  std::thread thread_;
+};
+
+class StoppedHost : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    core_ = HostCore::attach(host_.file(), base::SocketAddress::from_ip("127.0.0.1", 0).value(), {}).value();
+    ASSERT_TRUE(core_->open_pairs().has_value());
+    pairs_ = core_->pairs();
+    notices_ = pairs_->open_notices().value();
+  }
+  qp::CompletionStream* stream_of(std::uint32_t capacity) {
+    return pairs_->open_completions({.capacity = capacity, .channel = notices_, .events = notices_}).value();
+  }
+  /// Opens a queue pair that is connected to itself.
+  qp::PairHandle pair_at(qp::CompletionStream* stream) {
+    const auto opened = pairs_
+                            ->open_pair({.capacity = {.max_send_wr = 4096, .max_recv_wr = 16},
+                                         .signals_all = true,
+                                         .domain = 1,
+                                         .send_stream = stream,
+                                         .receive_stream = stream,
+                                         .events = notices_})
+                            .value();
+    verbs::QpAttributes wanted{.dest_qp_num = opened.number, .min_rnr_timer = 1, .timeout = 14, .rnr_retry = 7};
+    wanted.av.is_global = true;
+    wanted.av.dgid = core_->address().ip;
+    for (const auto from : {QpState::reset, QpState::init, QpState::rtr}) {
+      wanted.state = static_cast<QpState>(std::to_underlying(from) + 1);
+      EXPECT_EQ(pairs_->change_pair(opened.handle, from, wanted), Status::ok);
+    }
+    return opened.handle;
+  }
+  void fail(qp::PairHandle pair) {
+    EXPECT_EQ(pairs_->change_pair(pair, QpState::rts, {.state = QpState::err}), Status::ok);
+  }
+  template <typename HasCome>
+  bool comes(HasCome&& has_come) {
+    for (const auto end = base::MonotonicClock::now() + kPatienceWithStopped; !has_come(); pairs_->progress())
+      if (base::MonotonicClock::now() > end) return false;
+    return true;
+  }
+
+  StoppableHost host_;
+  std::shared_ptr<HostCore> core_;
+  qp::PairCore* pairs_ = nullptr;
+  qp::NoticeStream* notices_ = nullptr;
+};
+
+// The queue pair has no receives, so its sends stay where they are.
+TEST_F(StoppedHost, MakesPostsAndCallsWaitForRoom) {
+  constexpr std::size_t kList = kPairRequestsMax / 2 + 100;  // two do not fit
+  const auto memory = pairs_->allocate(4096);
+  const std::uint32_t key = pairs_->add_region({.base = memory.data(), .length = 4096, .domain = 1}).value();
+  qp::CompletionStream* const stream = stream_of(8192);
+  const qp::PairHandle pair = pair_at(stream);
+  const std::vector<verbs::SendRequest> list(kList);
+  host_.stop();
+  ASSERT_EQ(pairs_->post_send_all(pair, list), 0);
+  std::atomic<int> waiting{0};
+  std::atomic<bool> is_posted{false};
+  std::thread poster([&] {
+    ++waiting;
+    EXPECT_EQ(pairs_->post_send_all(pair, list), 0);
+    is_posted = true;
+  });
+  std::thread remover([&] {
+    ++waiting;
+    EXPECT_EQ(pairs_->remove_region(key), Status::ok);
+    EXPECT_FALSE(host_.is_stopped()) << "it may still write to the memory";
+  });
+  while (waiting < 2) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(tests::is_full_run() ? 5000 : 20));
+  pairs_->arm(stream, qp::CompletionStream::Armed::any);  // nobody holds the lock meanwhile
+  EXPECT_FALSE(is_posted);
+  host_.go_on();
+  poster.join();
+  remover.join();
+  fail(pair);
+  EXPECT_TRUE(comes([&] { return stream->count() == 2 * kList; })) << stream->count();
+  pairs_->close_pair(pair);
+}
+
+TEST_F(StoppedHost, LearnsLaterWhichQueuePairHasFailed) {
+  qp::CompletionStream *const narrow = stream_of(1), *const wide = stream_of(8192);
+  const qp::PairHandle loses = pair_at(narrow), fills = pair_at(wide);
+  std::size_t taken = 0;
+  const std::vector<verbs::ReceiveRequest> receives(8);
+  const std::vector<verbs::SendRequest> sends(8);
+  // The completions wait in shared memory when the host engine stops. The last call returns after they have come.
+  ASSERT_EQ(pairs_->post_receive(loses, receives, taken), 0);
+  ASSERT_EQ(pairs_->post_send(loses, sends, taken), 0);
+  for (int i = 0; i < 100; ++i) (void)pairs_->pair_facts(loses);
+  host_.stop();
+  const std::vector<verbs::SendRequest> list(kPairRequestsMax);
+  ASSERT_EQ(pairs_->post_send_all(fills, list), 0);
+  while (pairs_->progress()) {
+  }
+  host_.go_on();
+  EXPECT_TRUE(comes([&] { return pairs_->pair_facts(loses).attributes.state == QpState::err; }));
+  fail(fills);
+  EXPECT_TRUE(comes([&] { return wide->count() == kPairRequestsMax; })) << wide->count();
+  pairs_->close_pair(loses);
+  pairs_->close_pair(fills);
+}
+
+}  // namespace
+}  // namespace fairlead::host
