@@ -87,7 +87,7 @@ void ApplicationPairs::take(const TakenRequest& taken) {
                                                                  : blame("it sent an unknown request");
 }
 
-// One thread of the application may close an object while another posts to it. Such a post has no effect.
+// One thread of the application may close or reset an object while another posts to it. Such a post has no effect.
 void ApplicationPairs::take_post(const TakenRequest& taken) {
   const PairRequest& head = taken.head;
   bool is_good = true;
@@ -104,6 +104,7 @@ void ApplicationPairs::take_post(const TakenRequest& taken) {
     if (is_send ? !qp::is_opcode(static_cast<verbs::SendOpcode>(head.opcode)) : head.bytes != 0)
       return blame("it posted an invalid request");
     if (is_send) turn_bytes_ += taken.named_bytes();
+    if (!pair->takes_posts) return;
     const Target target{
         .kind = is_send ? Target::Kind::sends : Target::Kind::receives, .pair = pair->handle, .queue = {}};
     is_good = is_send ? tools_.posts.add_send(core_, target, taken, pair->type == verbs::QpType::ud)

@@ -337,6 +337,25 @@ TEST_F(HostileQueuePairs, StayAsTheyAreUntilTheirResetIsOver) {
   EXPECT_EQ(hostile.call(CallKind::change_pair, change), Status::again) << hostile.answer.text.data();
 }
 
+// One thread of an honest application may reset a queue pair while another posts to it.
+TEST_F(HostileQueuePairs, PostInVainToOneThatIsReset) {
+  HostilePairs hostile(host_.file());
+  hostile.settle();
+  PairRequest pair = hostile.pair_in(verbs::QpState::rts);
+  PairCall change = HostilePairs::pair_call();
+  change.object = pair.object;
+  change.generation = pair.generation;
+  change.from = std::to_underlying(verbs::QpState::rts);
+  hostile.tell(CallKind::change_pair, change);
+  pair.opcode = std::to_underlying(verbs::SendOpcode::send);
+  hostile.ask(pair);
+  pair.kind = std::to_underlying(Post::post_receive);
+  hostile.ask(pair);
+  for (int i = 0; i < 2; ++i)  // a turn ends with a call, and a detachment would come after the turn
+    EXPECT_EQ(hostile.call(CallKind::pair_facts, change), Status::ok);
+  EXPECT_EQ(hostile.answer.attributes.state, std::to_underlying(verbs::QpState::reset));
+}
+
 // Changes all shared memory at any time, even while the host engine serves valid requests.
 TEST_F(HostileQueuePairs, WriteAnythingAnywhereAndHarmNobody) {
   std::mt19937_64 random(20261123);

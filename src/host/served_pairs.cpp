@@ -170,6 +170,7 @@ Result<qp::Withdrawal> ServedPairs::begin_change(const PairCall& call) {
     pair->incarnation = call.incarnation;
     pair->is_resetting = true;
   }
+  pair->takes_posts = attributes->state != QpState::reset;
   return withdrawal;
 }
 

@@ -24,6 +24,7 @@ struct ServedPair {
   std::uint32_t cookie = 0;  // in the engine's notices
   bool is_ending = false;
   bool is_resetting = false;  // until operations in flight have ended
+  bool takes_posts = false;   // not while it is resetting or in RESET
 };
 
 class ServedPairs {
