@@ -18,9 +18,6 @@ namespace {
 using Target = PairPosts::Target;
 using verbs::AsyncEventType;
 
-constexpr std::uint32_t kNoticesInTurn = 32, kCompletionsInTurn = 64;
-constexpr std::uint64_t kRoomLeast = 2 * (kNoticesInTurn + kCompletionsInTurn);  // among the events, for a turn
-
 }  // namespace
 
 Result<std::unique_ptr<ApplicationPairs>> ApplicationPairs::open(qp::PairCore& core, PairTools& tools,
@@ -121,26 +118,34 @@ bool ApplicationPairs::give_events() {
     end_what_is_left();
     return any;
   }
-  // Completions that precede a notice are delivered before it.
-  std::array<qp::Notice, kNoticesInTurn> notices;
-  const std::uint32_t count = take_notices(notices);
+  if (lingers_ != 0) [[unlikely]]
+    end_linger();
+  take_notices();
   any |= give_completions();
   if (has_told_ && page().completions.sleeping.exchange(0, std::memory_order_acq_rel) != 0) socket_.nudge();
   has_told_ = false;
-  for (const qp::Notice& notice : std::span(notices).first(count)) give_notice(notice);
+  any |= give_notices();
   if (std::exchange(has_told_, false) && page().notices.sleeping.exchange(0, std::memory_order_acq_rel) != 0)
     socket_.nudge();
-  return any || count > 0;
+  return any;
 }
 
-std::uint32_t ApplicationPairs::take_notices(std::span<qp::Notice> to) {
-  std::uint32_t count = 0;
-  while (count < to.size() && events_->room() >= kRoomLeast) {
+// Completions that precede a notice are delivered before it, in as many turns as they need.
+void ApplicationPairs::take_notices() {
+  if (due_.count != 0) return;
+  while (due_.count < due_.notices.size() && events_->room() >= kRoomLeast) {
     const qp::Notice* const notice = notices_->consume();
     if (notice == nullptr) break;
-    if (notice->kind != qp::Notice::kCompletion) to[count++] = *notice;
+    if (notice->kind != qp::Notice::kCompletion) due_.notices[due_.count++] = *notice;
   }
-  return count;
+  if (due_.count != 0) due_.completions = stream_->taken() + stream_->count();
+}
+
+/// Returns true if there were any.
+bool ApplicationPairs::give_notices() {
+  if (due_.count == 0 || stream_->taken() < due_.completions) return false;
+  for (const qp::Notice& notice : std::span(due_.notices).first(std::exchange(due_.count, 0))) give_notice(notice);
+  return true;
 }
 
 bool ApplicationPairs::give_completions() {
@@ -196,7 +201,7 @@ void ApplicationPairs::give(const PairNews& news) {
 // application nudges it when it has made room.
 bool ApplicationPairs::park() {
   if (is_gone_) return true;
-  if (is_leaving_ || !endings_.empty()) return false;
+  if (is_leaving_ || !endings_.empty() || lingers_ != 0) return false;
   core_.arm(stream_, qp::CompletionStream::Armed::any);
   page().room.sleeping.exchange(1, std::memory_order_acq_rel);
   const bool has_room = events_->room() >= kRoomLeast;

@@ -11,6 +11,7 @@
 //
 // Not thread-safe: the host engine's one thread calls it.
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -81,6 +82,16 @@ class ApplicationPairs {
 
  private:
   static constexpr std::uint64_t kStreamCookie = ~0ULL;  // in the engine's notices
+  static constexpr std::uint32_t kNoticesInTurn = 32, kCompletionsInTurn = 64;
+  static constexpr std::uint64_t kRoomLeast =
+      2 * (kNoticesInTurn + kCompletionsInTurn);  // among the events, for a turn
+
+  /// Notices of the engine. They are delivered when `completions` completions have been, in total.
+  struct Due {
+    std::array<qp::Notice, kNoticesInTurn> notices;
+    std::uint32_t count = 0;
+    std::uint64_t completions = 0;
+  };
 
   /// A call that waits for operations in flight.
   struct Ending {
@@ -122,11 +133,13 @@ class ApplicationPairs {
   Result<PairAnswer> carry_out_at_once(PairCall::Kind kind, const TakenCall& taken);
   Result<qp::Withdrawal> begin(PairCall::Kind kind, const TakenCall& taken, ServedMemory::Region& before);
   bool end_endings();
+  void end_linger();
   void finish(const Ending& ending);
   void answer(std::uint16_t slot, std::uint64_t number, const Result<PairAnswer>& with);
 
   // Events.
-  std::uint32_t take_notices(std::span<qp::Notice> to);
+  void take_notices();
+  bool give_notices();
   bool give_completions();
   void give_notice(const qp::Notice& notice);
   void give(const PairNews& news);
@@ -150,8 +163,10 @@ class ApplicationPairs {
   ServedQueues queues_;
   ServedMemory memory_;
   std::vector<Ending> endings_;
+  Due due_;
   std::uint64_t served_ = 0, turn_bytes_ = 0;
-  bool has_called_ = false;  // in this turn
+  std::uint64_t lingers_ = 0;  // number of the linger call that waits; 0: none
+  bool has_called_ = false;    // in this turn
   bool has_answered_ = false, has_told_ = false, is_leaving_ = false, is_gone_ = false;
   std::string_view fault_;
 };

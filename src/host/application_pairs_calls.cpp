@@ -22,7 +22,7 @@ void ApplicationPairs::take_call(const TakenRequest& taken) {
   const PairRequest& head = taken.head;
   if (taken.body.size() < sizeof(PairCall) || (taken.body.size() - sizeof(PairCall)) % sizeof(MemoryPiece) != 0 ||
       taken.body.size() > sizeof(PairCall) + sizeof(MemoryPiece) * kMemoryPiecesMax ||
-      head.opcode > std::to_underlying(Kind::unbind_windows) ||
+      head.opcode > std::to_underlying(Kind::linger) ||
       (head.slot >= kPairCallsMax && head.slot != PairCalls::kNoSlot)) {
     return blame("it calls in a way that no library of ours does");
   }
@@ -77,6 +77,9 @@ Result<PairAnswer> ApplicationPairs::carry_out_at_once(Kind kind, const TakenCal
       return memory_.add_window(call);
     case Kind::remove_window:
       return memory_.remove_window(call);
+    case Kind::linger:
+      lingers_ = call.number;
+      return PairAnswer{};
     default:
       return memory_.unbind_windows(call);
   }
@@ -127,6 +130,11 @@ bool ApplicationPairs::end_endings() {
            finish(ending);
            return true;
          }) > 0;
+}
+
+/// The application is about to exit, and wants its sends to be complete before.
+void ApplicationPairs::end_linger() {
+  if (!pairs_.is_sending()) page().lingered.store(std::exchange(lingers_, 0), std::memory_order_release);
 }
 
 void ApplicationPairs::finish(const Ending& ending) {

@@ -349,17 +349,23 @@ qp::PairFacts HostPairs::pair_facts(qp::PairHandle handle) {
   return pair == nullptr ? qp::PairFacts{} : qp::PairFacts{pair->attributes};
 }
 
-/// Waits at most 100 ms until the host engine has taken all posts. When this process ends, the host engine still
+/// Waits at most 100 ms until the host engine has completed all sends. When this process ends, the host engine still
 /// delivers messages in flight, but drops requests that wait in send queues.
 void HostPairs::linger() {
   if (mark_.is_inherited()) return;
   constexpr auto kLingerMost = std::chrono::milliseconds(100);
   const auto end = base::MonotonicClock::now() + kLingerMost;
-  std::unique_lock lock(mutex_);
-  const std::uint64_t number = ring_.pushed();
-  lock.unlock();
-  while (!has_served(number) && !host_.look_for_end() && base::MonotonicClock::now() < end)
+  PairCall call{};
+  call.number = static_cast<std::uint64_t>(end.time_since_epoch().count());  // each time another
+  bool is_told = false;
+  while (page().lingered.load(std::memory_order_acquire) != call.number && !host_.look_for_end() &&
+         base::MonotonicClock::now() < end) {
+    if (!is_told) {
+      const std::scoped_lock lock(mutex_);
+      is_told = calls_.tell(PairCall::Kind::linger, call);
+    }
     std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
 }
 
 }  // namespace fairlead::host

@@ -103,6 +103,7 @@ struct PairCall {
     add_window,
     remove_window,
     unbind_windows,
+    linger,  // no answer: PairPage::lingered tells when all sends are complete
   };
 
   std::uint64_t number = 0;                         // of the call; repeated in the answer
@@ -151,6 +152,7 @@ struct PairPage {
   queue::SleepFlag completions;                                       // a sleeper waits for completions
   queue::SleepFlag room;                                              // the host engine waits for room among the events
   std::atomic<std::uint64_t> served{0};                               // requests that have reached the engine; release
+  std::atomic<std::uint64_t> lingered{0};                             // number of the last linger call that is over
   std::array<std::atomic<std::uint32_t>, kReceiveQueuesMax> taken{};  // total taken from each receive queue
   std::array<PairReply, kPairCallsMax> replies;
 };

@@ -20,6 +20,7 @@
 #include "queue/consumer.hpp"
 #include "queue/producer.hpp"
 #include "shm/arena.hpp"
+#include "tests/environment.hpp"
 
 namespace fairlead::host {
 namespace {
@@ -66,6 +67,28 @@ class TurnsOfPairs : public ::testing::Test {
           .opcode = std::to_underlying(kind),
           .bytes = static_cast<std::uint16_t>(body.size())},
          body);
+  }
+  void change(PairCall& pair, verbs::QpState to) {
+    pair.attributes.state = std::to_underlying(to);
+    call(CallKind::change_pair, pair);
+    pair.from = pair.attributes.state;
+  }
+  /// Opens a queue pair as asked, and moves it to RTS. `asked` can change it further.
+  PairAnswer connected_to_itself(PairCall& asked) {
+    call(CallKind::open_pair, asked);
+    serve();
+    const PairAnswer pair = page().replies[0].answer;
+    EXPECT_EQ(pair.status, 0u) << pair.text.data();
+    asked.object = pair.object;
+    asked.generation = pair.generation;
+    asked.attributes.dest_qp_num = pair.number;
+    asked.attributes.path_mtu = 1;
+    asked.attributes.rnr_retry = 7;
+    asked.attributes.min_rnr_timer = 1;  // 10 us
+    asked.attributes.av.is_global = 1;
+    asked.attributes.av.dgid = core_->address().ip;
+    for (const auto state : {verbs::QpState::init, verbs::QpState::rtr, verbs::QpState::rts}) change(asked, state);
+    return pair;
   }
   void serve() {
     while (pairs_->take_requests()) {
@@ -140,7 +163,7 @@ TEST_F(TurnsOfPairs, BringAnythingInAnyOrder) {
       if (below(4) == 0) serve();
       continue;
     }
-    const auto kind = static_cast<CallKind>(below(std::to_underlying(CallKind::unbind_windows) + 1));
+    const auto kind = static_cast<CallKind>(below(std::to_underlying(CallKind::linger) + 1));
     const bool is_of_queue = kind >= CallKind::open_queue && kind <= CallKind::queue_facts;
     if (is_of_queue) asked.object = queue.object, asked.generation = queue.generation;
     asked.type = static_cast<std::uint8_t>(kind == CallKind::add_window ? 1 + below(2) : 2 + below(3));
@@ -192,6 +215,73 @@ TEST_F(TurnsOfPairs, EndWithACall) {
     EXPECT_EQ(served(), turn);
   }
   EXPECT_FALSE(pairs_->take_requests());
+}
+
+TEST_F(TurnsOfPairs, DeliverANoticeAfterAllCompletionsBeforeIt) {
+  constexpr int kSends = 100;  // more than a turn delivers
+  PairCall asked = HostilePairs::pair_call();
+  asked.depth = asked.pieces = 1;
+  call(CallKind::open_queue, asked);
+  serve();
+  const PairAnswer queue = page().replies[0].answer;
+  asked.max_send_wr = 128;
+  asked.signals_all = asked.shares_receives = 1;
+  asked.queue = queue.object;
+  asked.queue_generation = queue.generation;
+  const PairAnswer pair = connected_to_itself(asked);  // without receives, so its sends wait
+  for (int i = 0; i < kSends; ++i) {
+    post({.object = pair.object,
+          .generation = pair.generation,
+          .kind = std::to_underlying(Post::post_send),
+          .opcode = std::to_underlying(verbs::SendOpcode::send)},
+         {});
+  }
+  change(asked, verbs::QpState::err);
+  while (pairs_->take_requests()) {
+  }
+  int completions = 0;
+  for (const auto end = base::MonotonicClock::now() + kPatienceWithPairs; base::MonotonicClock::now() < end;) {
+    core_->progress();
+    pairs_->give_events();
+    while (const std::byte* const element = events_->get()) {
+      PairNews news;
+      std::memcpy(&news, element, sizeof news);
+      if ((news.retires & PairNews::kIsNotice) == 0) {
+        EXPECT_EQ(news.completion.status, verbs::WcStatus::wr_flush_err);
+        ++completions;
+        continue;
+      }
+      EXPECT_EQ(news.completion.byte_len, std::to_underlying(verbs::AsyncEventType::qp_last_wqe_reached));
+      EXPECT_EQ(completions, kSends);
+      return;
+    }
+  }
+  ADD_FAILURE() << "no notice";
+}
+
+// An application that exits waits for this, so that what it has posted is not lost.
+TEST_F(TurnsOfPairs, LingerUntilAllSendsAreComplete) {
+  PairCall asked = HostilePairs::pair_call();
+  asked.signals_all = 1;
+  const PairAnswer pair = connected_to_itself(asked);
+  const PairRequest request{.object = pair.object,
+                            .generation = pair.generation,
+                            .kind = std::to_underlying(Post::post_send),
+                            .opcode = std::to_underlying(verbs::SendOpcode::send)};
+  post(request, {});
+  PairCall linger{.number = 77};
+  call(CallKind::linger, linger);
+  for (int i = 0; i < 100; ++i) serve();
+  EXPECT_EQ(page().lingered.load(), 0u) << "the send waits for a receive";
+  PairRequest receive = request;
+  receive.kind = std::to_underlying(Post::post_receive);
+  receive.opcode = 0;
+  post(receive, {});
+  for (const auto end = base::MonotonicClock::now() + kPatienceWithPairs;
+       page().lingered.load() == 0 && base::MonotonicClock::now() < end;)
+    serve();
+  EXPECT_EQ(page().lingered.load(), 77u);
+  EXPECT_EQ(successes_, 2u);
 }
 
 TEST_F(TurnsOfPairs, EndWithTheirBytes) {

@@ -1,5 +1,6 @@
 #include "host/served_pairs.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -72,6 +73,11 @@ std::vector<ServedPair> ServedPairs::open_ones() const {
   for (const auto& [index, pair] : pairs_)
     if (!pair.is_ending) open.push_back(pair);
   return open;
+}
+
+bool ServedPairs::is_sending() const {
+  return std::ranges::any_of(pairs_,
+                             [&](const auto& entry) { return core_.pair_facts(entry.second.handle).is_sending; });
 }
 
 Result<PairAnswer> ServedPairs::open(const PairCall& call, const Streams& streams, const ServedQueue* queue) {

@@ -55,6 +55,8 @@ class ServedPairs {
   const ServedPair* find_by_cookie(std::uint32_t cookie) const;
   /// Returns those that are not closing.
   std::vector<ServedPair> open_ones() const;
+  /// Returns whether any has sends that are not complete.
+  bool is_sending() const;
   std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(pairs_.size()); }
 
  private:

@@ -115,6 +115,8 @@ class CompletionStream {
   bool grow(std::uint32_t capacity) { return events_.reserve(capacity) == Status::ok; }
   std::uint32_t capacity() const { return static_cast<std::uint32_t>(events_.capacity()); }
   std::uint64_t count() { return events_.consumer().count(); }
+  /// Returns the total number of events that were taken or skipped.
+  std::uint64_t taken() { return events_.consumer().consumed(); }
   bool is_broken() const { return is_broken_.load(std::memory_order_acquire); }
   bool is_empty() const { return events_.is_empty(); }
 

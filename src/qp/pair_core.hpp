@@ -75,6 +75,7 @@ struct OpenPair {
 
 struct PairFacts {
   verbs::QpAttributes attributes;  // with the current state
+  bool is_sending = false;         // sends are not complete
 };
 
 class PairCore {

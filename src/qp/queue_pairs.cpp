@@ -236,7 +236,7 @@ void QueuePairs::apply(QueuePair& pair, QpState from, const verbs::QpAttributes&
 
 PairFacts QueuePairs::pair_facts(PairHandle handle) {
   const QueuePair* const pair = pairs_.find(handle);
-  return pair == nullptr ? PairFacts{} : PairFacts{pair->attributes};
+  return pair == nullptr ? PairFacts{} : PairFacts{pair->attributes, !pair->sends.is_empty()};
 }
 
 Result<> QueuePairs::attach_group(PairHandle handle, const verbs::Gid& group, std::uint16_t lid) {
