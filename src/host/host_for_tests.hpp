@@ -22,7 +22,7 @@ class HostForTests {
     folder_ = folder;
     options.file = file();
     service_ = Service::open(std::move(options)).value();
-    thread_ = std::thread([this] { service_->run(); });
+    thread_ = std::thread([this] { serve(); });
   }
   ~HostForTests() {
     end();
@@ -42,6 +42,12 @@ class HostForTests {
   }
 
  private:
+  /// Refuses requests for replacement, as the daemon does if it cannot be replaced.
+  void serve() {
+    while (!service_->run())
+      if (service_->takes_replacement_wish()) service_->refuse_replacement({Status::not_supported, 0, "a test"});
+  }
+
   std::string folder_;
   std::unique_ptr<Service> service_;
   std::thread thread_;

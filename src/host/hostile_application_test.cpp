@@ -288,7 +288,7 @@ TEST_F(HostileApplication, SaysAnythingAndHarmsNobody) {
     if (!hostile || hostile->is_detached()) hostile.emplace(host_.file()).settle();
     Call call = random() % 2 == 0 ? Hostile::attach_call(kBytes)
                                   : Hostile::open_call(hostile->secret(), static_cast<std::uint32_t>(random() % 3));
-    if (random() % 4 != 0) call.kind = static_cast<std::uint32_t>(random() % 7);
+    if (random() % 4 != 0) call.kind = static_cast<std::uint32_t>(random() % 10);
     std::array<std::byte, sizeof call + 8> bytes{};
     std::memcpy(bytes.data(), &call, sizeof call);
     for (std::uint64_t changes = random() % 3; changes > 0; --changes)
