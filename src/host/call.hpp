@@ -37,8 +37,8 @@ struct Call {
   std::uint32_t kind = 0;
   std::uint32_t index = 0;         // of the port, chosen by the application
   std::uint32_t number = 0;        // open_port: the port's number, or the first of `count`
-  std::uint32_t count = 0;         // open_port: 0: exactly that port; else any of so many
-  std::uint64_t application = 0;   // open_port, open_pairs: the secret from the answer to attach
+  std::uint32_t count = 0;         // open_port: 0: exactly that port; else any of so many. list: most rows, or 0
+  std::uint64_t application = 0;   // open_port, open_pairs: the secret from the answer to attach; list: where to begin
   std::uint64_t memory_bytes = 0;  // attach, open_pairs: size of the (second) descriptor sent along
   PlainAddress address{};          // attach: the engine; describe: the peer
 };
@@ -48,7 +48,7 @@ struct Answer {
   std::int32_t system_errno = 0;
   std::uint32_t number = 0;          // of the port
   std::uint32_t operations_max = 0;  // attach: the most that may be pending
-  std::uint64_t application = 0;
+  std::uint64_t application = 0;     // list: where to go on; 0: this is all
   std::uint64_t epoch = 0, message_size_max = 0;
   PlainAddress address{};
 };

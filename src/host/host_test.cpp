@@ -208,6 +208,13 @@ TEST_F(Host, TellsWhoIsAttached) {
   EXPECT_EQ(list_attached(host_->file()).error().status, Status::refused);
 }
 
+TEST_F(Host, TellsOfAllWhoAreAttachedAlthoughAnAnswerHasRoomForFewer) {
+  std::vector<std::shared_ptr<HostCore>> cores;
+  for (int i = 0; i < 5; ++i) cores.push_back(attach());
+  EXPECT_EQ(list_attached(host_->file(), 2).value().size(), 5u);
+  EXPECT_EQ(list_attached(host_->file(), 5).value().size(), 5u);
+}
+
 TEST(ClientOperations, AreBoundedAndAnOldNameFindsNone) {
   ClientOperations operations;
   ClientOperation* const first = operations.take();

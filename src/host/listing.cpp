@@ -23,7 +23,7 @@ struct Row {
   std::uint64_t seconds = 0, bytes_per_second = 0;
   std::uint32_t pairs = 0, pairs_max = 0;
 };
-static_assert(std::is_trivially_copyable_v<Row> && sizeof(Row) == 80);
+static_assert(std::is_trivially_copyable_v<Row> && sizeof(Row) == 80 && kListedMost * sizeof(Row) <= kTextMost);
 
 }  // namespace
 
@@ -41,7 +41,6 @@ std::string encode_listing(const std::vector<AttachedFact>& facts) {
                   .bytes_per_second = fact.bytes_per_second,
                   .pairs = fact.pairs,
                   .pairs_max = fact.pairs_max};
-    if (bytes.size() + sizeof row > kTextMost) break;
     bytes.append(reinterpret_cast<const char*>(&row), sizeof row);
   }
   return bytes;
@@ -71,30 +70,37 @@ std::vector<observe::CounterFact> decode_counters(std::string_view text) {
   return counters;
 }
 
-Result<std::vector<AttachedFact>> list_attached(const std::string& file) {
+Result<std::vector<AttachedFact>> list_attached(const std::string& file, std::uint32_t rows_max) {
   const auto name = shm::Name::of_file(file);
   if (!name) return std::unexpected(name.error());
   shm::Users users;
-  const auto socket = shm::Socket::connect(*name, users);
-  if (!socket) return std::unexpected(socket.error());
-  const auto answered = make_call(*socket, {.kind = static_cast<std::uint32_t>(Call::Kind::list)});
-  if (!answered) return std::unexpected(answered.error());
   std::vector<AttachedFact> facts;
-  for (std::size_t at = 0; at + sizeof(Row) <= answered->text.size(); at += sizeof(Row)) {
-    Row row;
-    std::memcpy(&row, answered->text.data() + at, sizeof row);
-    facts.push_back({.user = row.user,
-                     .process = row.process,
-                     .engine = from_plain(row.engine),
-                     .ports = row.ports,
-                     .operations = row.operations,
-                     .seconds = row.seconds,
-                     .pairs = row.pairs,
-                     .ports_max = row.ports_max,
-                     .pairs_max = row.pairs_max,
-                     .operations_max = static_cast<std::uint32_t>(row.operations_max),
-                     .bytes_per_second = row.bytes_per_second});
-  }
+  std::uint64_t first = 0, next = 0;
+  do {
+    const auto socket = shm::Socket::connect(*name, users);
+    if (!socket) return std::unexpected(socket.error());
+    first = next;
+    const auto answered = make_call(
+        *socket, {.kind = static_cast<std::uint32_t>(Call::Kind::list), .count = rows_max, .application = first});
+    if (!answered) return std::unexpected(answered.error());
+    for (std::size_t at = 0; at + sizeof(Row) <= answered->text.size(); at += sizeof(Row)) {
+      Row row;
+      std::memcpy(&row, answered->text.data() + at, sizeof row);
+      facts.push_back({.user = row.user,
+                       .process = row.process,
+                       .engine = from_plain(row.engine),
+                       .ports = row.ports,
+                       .operations = row.operations,
+                       .seconds = row.seconds,
+                       .pairs = row.pairs,
+                       .ports_max = row.ports_max,
+                       .pairs_max = row.pairs_max,
+                       .operations_max = static_cast<std::uint32_t>(row.operations_max),
+                       .bytes_per_second = row.bytes_per_second});
+    }
+    next = answered->answer.application;
+  } while (next > first);
+  std::ranges::sort(facts, {}, &AttachedFact::process);
   return facts;
 }
 

@@ -26,10 +26,13 @@ struct AttachedFact {
   std::uint64_t bytes_per_second = 0;  // 0: no limit
 };
 
-/// Encodes the list for an answer; omits what does not fit.
+/// The most rows that an answer has room for.
+inline constexpr std::uint32_t kListedMost = 800;
+/// Encodes a part of the list for an answer: at most kListedMost rows.
 std::string encode_listing(const std::vector<AttachedFact>& facts);
-/// Asks the host engine at `file`. Returns `refused` if nobody listens there.
-Result<std::vector<AttachedFact>> list_attached(const std::string& file);
+/// Asks the host engine at `file`, for `rows_max` rows at a time. The result is sorted by process. Returns `refused` if
+/// nobody listens there.
+Result<std::vector<AttachedFact>> list_attached(const std::string& file, std::uint32_t rows_max = kListedMost);
 
 /// Encodes an engine's counters for an answer; omits what does not fit.
 std::string encode_counters(const std::vector<observe::CounterFact>& counters);

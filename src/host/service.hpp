@@ -118,7 +118,7 @@ class Service {
   void greet_visitors();
   bool accept_visitor(bool& has_room);
   void greet(Visitor& visitor, const Call& call, shm::Letter& letter);
-  std::string list() const;
+  void list(const shm::Socket& visitor, const Call& call) const;
   static std::string describe(const engine::Core& core, const Call& call);
   Result<Quota> admit(const shm::Socket& visitor) const;
   Result<> attach(shm::Socket& visitor, const Call& call, base::ForeignDescriptor file);

@@ -76,8 +76,8 @@ void Service::greet_visitors() {
 void Service::greet(Visitor& visitor, const Call& call, shm::Letter& letter) {
   if (call.kind == static_cast<std::uint32_t>(Call::Kind::list)) {
     const auto admitted = admit(visitor.socket);
-    admitted ? send_answer(visitor.socket, {}, list()) : send_failure(visitor.socket, admitted.error());
-    return;
+    if (!admitted) return void(send_failure(visitor.socket, admitted.error()));
+    return list(visitor.socket, call);
   }
   if (call.kind == static_cast<std::uint32_t>(Call::Kind::replace)) {
     if (const auto taken = take_asker(visitor); !taken) send_failure(visitor.socket, taken.error());
@@ -112,12 +112,18 @@ Result<> Service::take_asker(Visitor& visitor) {
   return {};
 }
 
-std::string Service::list() const {
+/// Answers with the applications from a number on, as many as the call asks for. Later calls get the others.
+void Service::list(const shm::Socket& visitor, const Call& call) const {
+  std::vector<std::uint64_t> numbers;
+  for (const auto& [number, attached] : applications_)
+    if (number >= call.application) numbers.push_back(number);
+  std::ranges::sort(numbers);
+  const std::size_t count =
+      std::min<std::size_t>({numbers.size(), kListedMost, call.count == 0 ? kListedMost : call.count});
   std::vector<AttachedFact> facts;
-  facts.reserve(applications_.size());
-  for (const auto& [number, attached] : applications_) facts.push_back(attached.application->fact());
-  std::ranges::sort(facts, {}, &AttachedFact::process);
-  return encode_listing(facts);
+  for (const std::uint64_t number : std::span(numbers).first(count))
+    facts.push_back(applications_.at(number).application->fact());
+  send_answer(visitor, {.application = count < numbers.size() ? numbers[count] : 0}, encode_listing(facts));
 }
 
 Result<Quota> Service::admit(const shm::Socket& visitor) const {
