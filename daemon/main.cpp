@@ -162,7 +162,7 @@ Error replace(host::Service& service, const daemon::Successor& successor) try {
   auto program = successor.find();
   if (!program) return std::move(program.error());
   auto trial = come_to_rest(service);
-  if (!trial) return std::move(trial.error());
+  if (!trial) return service.is_stopped() ? is_to_end : std::move(trial.error());
   auto rehearsal = successor.rehearse(*program, trial->state);
   service.go_on(std::move(*trial));
   while (rehearsal && !rehearsal->is_over()) {
@@ -174,7 +174,7 @@ Error replace(host::Service& service, const daemon::Successor& successor) try {
   if (!rehearsal) return std::move(rehearsal.error());
   const SignalsHeld held;
   auto handover = come_to_rest(service);
-  if (!handover) return std::move(handover.error());
+  if (!handover) return service.is_stopped() ? is_to_end : std::move(handover.error());
   Error why = service.is_stopped() ? is_to_end : successor.take_over(*program, handover->state, handover->descriptors);
   service.go_on(std::move(*handover));
   return why;
@@ -199,6 +199,7 @@ Result<> serve(Settings& settings, const daemon::Successor& successor) {
     return state ? host::Service::check(settings.service, *state) : std::unexpected(state.error());
   }
   if (settings.is_check) {
+    if (auto good = host::Service::check(settings.service); !good) return good;
     fmt::print("the settings are good; the socket would be {}\n", settings.socket);
     return {};
   }

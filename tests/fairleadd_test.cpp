@@ -196,6 +196,7 @@ TEST_F(Fairleadd, SaysWhatIsWrongWithItsSettings) {
   const Finished good = run({program(), "--config", file, "--check"});
   EXPECT_EQ(good.exit_code, 0) << good.error_output;
   EXPECT_THAT(good.output, HasSubstr(socket()));
+  EXPECT_THAT(said({"--socket", "relative", "--check"}), HasSubstr("absolute path"));
   const auto daemon = start();
   EXPECT_THAT(said({"--socket", socket()}), HasSubstr("another fairleadd"));
 }

@@ -352,6 +352,7 @@ TEST_F(Host, AFileThatIsNoSocketStays) {
   EXPECT_TRUE(std::filesystem::is_regular_file(file));
   for (const std::string relative : {"", "host"}) {
     EXPECT_EQ(Service::open({.file = relative, .engine = {}}).error().status, Status::invalid);
+    EXPECT_EQ(Service::check({.file = relative, .engine = {}}).error().status, Status::invalid);
     EXPECT_EQ(HostCore::attach(relative, loopback(), options()).error().status, Status::invalid);
   }
 }

@@ -52,6 +52,11 @@ Result<std::unique_ptr<Service>> Service::open(ServiceOptions options) {
   return service;
 }
 
+Result<> Service::check(const ServiceOptions& options) {
+  if (const auto name = socket_name(options.file); !name) return std::unexpected(name.error());
+  return {};
+}
+
 Result<std::unique_ptr<Service>> Service::make(ServiceOptions options) {
   base::FileDescriptor poll(::epoll_create1(EPOLL_CLOEXEC));
   if (!poll.is_open()) return std::unexpected(Error{Status::system, errno, "epoll_create1 failed: raise ulimit -n"});

@@ -49,6 +49,8 @@ class Service {
   static Result<std::unique_ptr<Service>> open(ServiceOptions options);
   /// Continues where the previous program in this process has stopped (service_saved.cpp), with its socket.
   static Result<std::unique_ptr<Service>> resume(ServiceOptions options, std::span<const std::byte> state);
+  /// Checks what open() requires of the options, without opening anything.
+  static Result<> check(const ServiceOptions& options);
   /// Checks whether resume() could use that state with these options. Changes nothing.
   static Result<> check(const ServiceOptions& options, std::span<const std::byte> state);
   ~Service();
