@@ -158,7 +158,7 @@ Result<host::Handover> come_to_rest(host::Service& service) {
 /// Returns only on failure, with the reason; this program then continues.
 Error replace(host::Service& service, const daemon::Successor& successor) try {
   using std::chrono::milliseconds;
-  const Error is_to_end{Status::canceled, 0, "it is to end"};
+  const Error is_to_end{Status::canceled, 0, "the daemon is stopping"};
   auto program = successor.find();
   if (!program) return std::move(program.error());
   auto trial = come_to_rest(service);
@@ -180,14 +180,14 @@ Error replace(host::Service& service, const daemon::Successor& successor) try {
   return why;
 } catch (const std::bad_alloc&) {
   service.go_on({});
-  return {Status::no_memory, ENOMEM, "no memory for it"};
+  return {Status::no_memory, ENOMEM, "not enough memory for the replacement"};
 }
 
 /// Asks the running daemon to replace itself, and waits for the result.
 Result<> ask_for_replacement(const Settings& settings) {
   const auto pause = host::ask_for_replacement(settings.socket);
   if (!pause) return std::unexpected(pause.error());
-  fmt::print("replaced; it stood still for {}\n", *pause);
+  fmt::print("replaced; applications were not served for {}\n", *pause);
   return {};
 }
 
@@ -245,15 +245,16 @@ int main(int argc, char** argv) {
                  "an address that applications may use, with or without a port; default: every local address");
   app.add_option("--allow-user", settings.users,
                  "a user who may attach without a quota, besides root and the daemon's user: a name, a number, or all");
-  app.add_option(
-         "--rule", settings.rules,
-         "a user who may attach with a quota, as \"user=alice portals=30-39 ports=4 operations=1000 rate=10M\"; "
-         "the first rule that matches a user applies")
+  app.add_option("--rule", settings.rules,
+                 "a user or group who may attach with a quota, as \"user=alice portals=30-39 ports=4 operations=1000 "
+                 "rate=10M\" "
+                 "or \"group=hpc\"; the first rule that matches a process applies")
       ->allow_extra_args(false);
   app.add_option("--applications", settings.service.applications_max, "processes that may be attached at once")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
-  app.add_option("--applications-per-user", settings.service.applications_per_user_max, "of one user")
+  app.add_option("--applications-per-user", settings.service.applications_per_user_max,
+                 "processes of one user that may be attached at once")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
   app.add_option("--engines-max", settings.service.engines_max, "engines, each with a UDP port of its own")

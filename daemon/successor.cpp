@@ -52,6 +52,12 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return all;
 }
 
+/// Describes the end of a program that gave no reason.
+std::string end_of(int status) {
+  if (WIFSIGNALED(status)) return fmt::format("it was killed by signal {} without a message", WTERMSIG(status));
+  return fmt::format("it exited with status {} without a message; is it fairleadd?", WEXITSTATUS(status));
+}
+
 bool keep_open(std::span<const int> descriptors, bool is_kept) {
   return std::ranges::all_of(descriptors,
                              [&](int one) { return ::fcntl(one, F_SETFD, is_kept ? 0 : FD_CLOEXEC) == 0; });
@@ -163,8 +169,8 @@ Result<> Rehearsal::result() {
   const ssize_t length = ::read(words_.get(), said.data(), said.size());
   said.resize(length > 0 ? static_cast<std::size_t>(length) : 0);
   while (said.ends_with('\n')) said.pop_back();
-  if (said.empty()) said = has_ended ? "it ended without a word" : "it has not come to an end";
-  return std::unexpected(Error{Status::refused, 0, fmt::format("the new program cannot go on: {}", said)});
+  if (said.empty()) said = has_ended ? end_of(status) : "it did not finish within 3 s";
+  return std::unexpected(Error{Status::refused, 0, fmt::format("the new program cannot continue: {}", said)});
 }
 
 Result<std::vector<std::byte>> read_state(base::FileDescriptor file) {

@@ -94,7 +94,7 @@ TEST_F(ReplacedFairleadd, NeitherSideNoticesItUnderLoad) {
     const Finished replaced = replace(i % 2);
     ASSERT_EQ(replaced.exit_code, 0) << i << ": " << replaced.error_output << one->error_output()
                                      << other->error_output();
-    EXPECT_THAT(replaced.output, HasSubstr("replaced; it stood still for"));
+    EXPECT_THAT(replaced.output, HasSubstr("replaced; applications were not served for"));
   }
   EXPECT_EQ(busy.wait(kPatience), 0) << busy.error_output();
   EXPECT_THAT(busy.output(), HasSubstr("all verified")) << busy.error_output();
@@ -119,7 +119,8 @@ TEST_F(ReplacedFairleadd, GoesOnIfTheNewProgramCannot) {
   EXPECT_EQ(refused.exit_code, 1);
   EXPECT_THAT(refused.error_output, HasSubstr("the new one is broken"));
   write_script(program, "exit 0\n");
-  EXPECT_THAT(replace(0).error_output, HasSubstr("ended without a word")) << "it has not looked at the state";
+  EXPECT_THAT(replace(0).error_output, HasSubstr("it exited with status 0 without a message"))
+      << "it has not looked at the state";
   EXPECT_EQ(run(client(5)).exit_code, 0);
   std::filesystem::remove(program);
   std::filesystem::copy_file(built(), program);
@@ -230,7 +231,7 @@ TEST_F(ReplacedFairleadd, SettingsThatCannotBeAreFoundByTheTrial) {
   ASSERT_TRUE(one.wait_for_text("listens at", kPatience)) << one.error_output();
   const auto server = start_server();
   write(socket(1));
-  EXPECT_THAT(replace(0).error_output, HasSubstr("that takes a restart"));
+  EXPECT_THAT(replace(0).error_output, HasSubstr("which needs a restart"));
   write(socket(0));
   std::filesystem::remove_all(log);
   EXPECT_THAT(replace(0).error_output, HasSubstr("FAIRLEAD_FLIGHT"));

@@ -72,9 +72,10 @@ Result<> Application::admit_port(const Call& call) const {
   if (call.number >= quota_.number_first && last <= quota_.number_last) return {};
   constexpr int kPortalShift = 12;
   return std::unexpected(Error{Status::not_permitted, EPERM,
-                               fmt::format("{} may not have portal {}: its rule at the host engine says portals={}-{}",
-                                           name(), call.number >> kPortalShift, quota_.number_first >> kPortalShift,
-                                           quota_.number_last >> kPortalShift)});
+                               fmt::format("{} may not have portals {}-{}: its rule at the host engine says "
+                                           "portals={}-{}",
+                                           name(), call.number >> kPortalShift, last >> kPortalShift,
+                                           quota_.number_first >> kPortalShift, quota_.number_last >> kPortalShift)});
 }
 
 Result<Answer> Application::open_port(const Call& call) {
@@ -135,8 +136,8 @@ Result<> Application::open_pairs(PairTools& tools, PairMemory memory) {
   if (quota_.pairs == 0) {
     return std::unexpected(
         Error{Status::not_permitted, EPERM,
-              fmt::format("{} may have no queue pairs: its rule at the host engine says pairs=0, or a "
-                          "rate, to which they are not held; set FAIRLEAD_CORE=embedded",
+              fmt::format("{} may have no queue pairs: its rule permits no queue pairs (pairs=0, or rate= without "
+                          "pairs=); add pairs=N to the rule, or set FAIRLEAD_CORE=embedded",
                           name())});
   }
   auto pairs = ApplicationPairs::open(*core, tools, std::move(memory), quota_);
@@ -197,7 +198,7 @@ void Application::start(ApplicationPort& port, const Request& request) {
   if (pending_ >= quota_.operations) return blame("it has more operations pending than its quota");
   if (request.offset < Layout::head_bytes() || request.offset > bytes_ || request.length > bytes_ - request.offset ||
       request.length == 0) {
-    return blame("it names memory beyond what it shares");
+    return blame("it named memory outside its shared memory");
   }
   const bool is_receive = request.kind == static_cast<std::uint8_t>(Request::Kind::receive);
   const std::uint32_t events = is_receive ? request.messages_max : 1;

@@ -2,8 +2,8 @@
 
 #include "host/application_pairs.hpp"
 
-#include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
 #include <utility>
 
@@ -50,6 +50,12 @@ void ApplicationPairs::blame(std::string_view why) {
   if (fault_.empty()) fault_ = why;  // a literal, which outlives this call
 }
 
+void ApplicationPairs::blame_for_post(int error) {
+  if (error == ENOMEM) blame("it posted more than its queue can hold (ENOMEM)");
+  if (error == EINVAL) blame("it posted a request that its queue cannot take (EINVAL)");
+  if (error != 0) blame("the engine refused its post");
+}
+
 // Posts --------------------------------------------------------------------------------------------------------------
 
 bool ApplicationPairs::take_requests() try {
@@ -63,7 +69,7 @@ bool ApplicationPairs::take_requests() try {
     ++count;
     take(*taken);
   }
-  if (!tools_.posts.flush(core_)) blame("it has posted more than its queue pair can hold");
+  blame_for_post(tools_.posts.flush(core_));
   if (count > 0) {
     inbox_.hand_back();
     page().served.store(served_ += count, std::memory_order_release);
@@ -78,7 +84,7 @@ bool ApplicationPairs::take_requests() try {
 
 void ApplicationPairs::take(const TakenRequest& taken) {
   if (taken.head.kind < std::to_underlying(PairRequest::Kind::call)) return take_post(taken);
-  if (!tools_.posts.flush(core_)) blame("it has posted more than its queue pair can hold");
+  blame_for_post(tools_.posts.flush(core_));
   has_called_ = true;
   taken.head.kind == std::to_underlying(PairRequest::Kind::call) ? take_call(taken)
                                                                  : blame("it sent an unknown request");
@@ -87,13 +93,13 @@ void ApplicationPairs::take(const TakenRequest& taken) {
 // One thread of the application may close or reset an object while another posts to it. Such a post has no effect.
 void ApplicationPairs::take_post(const TakenRequest& taken) {
   const PairRequest& head = taken.head;
-  bool is_good = true;
+  int error = 0;
   if (head.kind == std::to_underlying(PairRequest::Kind::post_to_queue)) {
     ServedQueue* const queue = queues_.find(head.object, head.generation);
     if (queue == nullptr) return;
     if (head.pieces > queue->pieces || head.bytes != 0) return blame("it posted a receive that its queue cannot hold");
     ++queue->posted;
-    is_good = tools_.posts.add_receive(core_, {.kind = Target::Kind::queue, .pair = {}, .queue = queue->handle}, taken);
+    error = tools_.posts.add_receive(core_, {.kind = Target::Kind::queue, .pair = {}, .queue = queue->handle}, taken);
   } else {
     const ServedPair* const pair = pairs_.find(head.object, head.generation);
     if (pair == nullptr) return;
@@ -104,10 +110,10 @@ void ApplicationPairs::take_post(const TakenRequest& taken) {
     if (!pair->takes_posts) return;
     const Target target{
         .kind = is_send ? Target::Kind::sends : Target::Kind::receives, .pair = pair->handle, .queue = {}};
-    is_good = is_send ? tools_.posts.add_send(core_, target, taken, pair->type == verbs::QpType::ud)
-                      : tools_.posts.add_receive(core_, target, taken);
+    error = is_send ? tools_.posts.add_send(core_, target, taken, pair->type == verbs::QpType::ud)
+                    : tools_.posts.add_receive(core_, target, taken);
   }
-  if (!is_good) blame("it has posted more than its queue pair can hold");
+  blame_for_post(error);
 }
 
 // Events -------------------------------------------------------------------------------------------------------------
@@ -170,7 +176,7 @@ bool ApplicationPairs::give_completions() {
 void ApplicationPairs::give_notice(const qp::Notice& notice) {
   PairNews news{.retires = PairNews::kIsNotice};
   news.completion.byte_len = notice.kind;
-  if (notice.cookie == kStreamCookie) return blame("it does not take its completions, and posts all the same");
+  if (notice.cookie == kStreamCookie) return blame("its completion stream overran");
   const auto name = static_cast<std::uint32_t>(notice.cookie);
   if ((notice.cookie & ServedQueues::kCookie) != 0) {
     const ServedQueue* const queue = queues_.find(name);

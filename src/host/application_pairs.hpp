@@ -121,6 +121,7 @@ class ApplicationPairs {
 
   PairPage& page() const noexcept { return *reinterpret_cast<PairPage*>(rings_.head()); }
   void blame(std::string_view why);
+  void blame_for_post(int error);
 
   // Posts.
   void take(const TakenRequest& taken);

@@ -24,7 +24,7 @@ void ApplicationPairs::take_call(const TakenRequest& taken) {
       taken.body.size() > sizeof(PairCall) + sizeof(MemoryPiece) * kMemoryPiecesMax ||
       head.opcode > std::to_underlying(Kind::linger) ||
       (head.slot >= kPairCallsMax && head.slot != PairCalls::kNoSlot)) {
-    return blame("it calls in a way that no library of ours does");
+    return blame("it sent a malformed call");
   }
   PairCall call;
   std::memcpy(&call, taken.body.data(), sizeof call);

@@ -92,7 +92,7 @@ Result<> Application::restore_ports(const ApplicationState& state, const SocketO
   for (const ApplicationPortState& saved : state.ports) {
     shm::Socket socket = socket_of(saved.socket);
     if (ports_[saved.index] || !core_->has_port({saved.slot, saved.generation}))
-      return contradiction(fmt::format("port {} of {} stands twice, or is none of the engine's", saved.index, name()));
+      return contradiction(fmt::format("port {} of {} occurs twice or is unknown to the engine", saved.index, name()));
     const std::span events(memory_.head() + Layout::events(saved.index), Layout::events_bytes());
     auto port = ApplicationPort::resume(*core_, {saved.slot, saved.generation}, events, page().ports[saved.index],
                                         saved.events);
@@ -112,7 +112,7 @@ Result<> Application::restore_pending(const ApplicationState& state) {
     while (operations_.size() <= saved.index) operations_.emplace_back();
     Operation& operation = operations_[saved.index];
     if (port == nullptr || operation.phase != Operation::Phase::unused)
-      return contradiction(fmt::format("operation {} of {} stands twice, or has no port", saved.index, name()));
+      return contradiction(fmt::format("operation {} of {} occurs twice or has no port", saved.index, name()));
     operation = {.name = saved.name,
                  .serial = saved.serial,
                  .handle = {saved.slot, saved.generation, {}},
@@ -128,7 +128,7 @@ Result<> Application::restore_pending(const ApplicationState& state) {
     if (operation.is_outgoing) allowance_.sent(saved.length);
     if (!core_->give_memory(port->handle(), operation.handle, saved.index, std::span(&operation.memory, 1)) ||
         core_->reserve_events(port->handle(), saved.events) != Status::ok)
-      return contradiction(fmt::format("operation {} of {} is none of the engine's", saved.index, name()));
+      return contradiction(fmt::format("operation {} of {} is unknown to the engine", saved.index, name()));
   }
   std::uint64_t deferred = 0;
   for (std::uint32_t index = 0; index < ports_end_; ++index) {
@@ -139,11 +139,12 @@ Result<> Application::restore_pending(const ApplicationState& state) {
              operations_[place].memory.iov_len == waiting.request.length;
     };
     if (!std::ranges::all_of(ports_[index]->deferred, is_asked))
-      return contradiction(fmt::format("{} waits for what it has not asked", name()));
+      return contradiction(fmt::format("a deferred request of {} has no operation", name()));
     deferred += ports_[index]->deferred.size();
   }
-  return deferred + posted_ == pending_ ? Result<>()
-                                        : contradiction(fmt::format("{} has asked what nobody does", name()));
+  return deferred + posted_ == pending_
+             ? Result<>()
+             : contradiction(fmt::format("an operation of {} is neither deferred nor posted", name()));
 }
 
 }  // namespace fairlead::host

@@ -86,7 +86,8 @@ Result<std::shared_ptr<engine::Core>> attach(const base::SocketAddress& local, c
   auto core = attach_host_for(use, file, local, options);
   if (core || choice == engine::CoreChoice::host) return core;
   base::log(LogLevel::info, LogTopic::engine, local.to_string(),
-            fmt::format("an engine of this process, for the host engine is not to be had: {}", core.error().message));
+            fmt::format("uses an engine in this process, because the host engine is not available: {}",
+                        core.error().message));
   return embedded::attach_embedded(local, options);
 }
 

@@ -15,9 +15,8 @@ namespace {
 constexpr auto kPatience = std::chrono::seconds(10);
 
 std::unexpected<Error> has_ended() {
-  return std::unexpected(Error{Status::restarted, 0,
-                               "the host engine has ended: is fairleadd still running? Stop this transfer machine, and "
-                               "start it again to attach to its successor"});
+  return std::unexpected(Error{
+      Status::restarted, 0, "the host engine has ended or has detached this process (the log of fairleadd says why)"});
 }
 
 }  // namespace

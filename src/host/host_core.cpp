@@ -98,8 +98,12 @@ Result<engine::PortHandle> HostCore::open(std::uint32_t first, std::uint32_t cou
                   .number = first,
                   .count = count,
                   .application = secret_};
-  const auto answered = make_call(*socket, call);
-  if (!answered) return std::unexpected(answered.error());
+  auto answered = make_call(*socket, call);
+  if (!answered) {
+    if (answered.error().status == Status::restarted)
+      answered.error().message += ": stop this transfer machine, and start it again";
+    return std::unexpected(std::move(answered.error()));
+  }
   number = answered->answer.number;
   auto port = std::make_unique<ClientPort>(std::move(*socket), std::move(*events), host_.memory().page().ports[index],
                                            ports_opened_++);

@@ -12,8 +12,8 @@ namespace fairlead::host {
 
 Error PairCalls::has_ended() {
   return {Status::restarted, EIO,
-          "the host engine has ended: is fairleadd still running? Close the device, and open it again to attach to its "
-          "successor"};
+          "the host engine has ended or has detached this process (the log of fairleadd says why): close the device, "
+          "and open it again"};
 }
 
 std::uint16_t PairCalls::take_slot() {

@@ -1,5 +1,6 @@
 #include "host/pair_posts.hpp"
 
+#include <cerrno>
 #include <cstring>
 #include <utility>
 
@@ -19,29 +20,29 @@ Words words_of(const PairRequest& request) {
 
 }  // namespace
 
-bool PairPosts::turn_to(qp::PairCore& core, const Target& target) {
-  bool is_good = true;
-  if (count_ == kMost || (count_ > 0 && target_ != target)) is_good = flush(core);
+int PairPosts::turn_to(qp::PairCore& core, const Target& target) {
+  int error = 0;
+  if (count_ == kMost || (count_ > 0 && target_ != target)) error = flush(core);
   target_ = target;
-  return is_good;
+  return error;
 }
 
-bool PairPosts::flush(qp::PairCore& core) {
+int PairPosts::flush(qp::PairCore& core) {
   const std::uint32_t count = std::exchange(count_, 0);
   bytes_ = 0;
-  if (count == 0) return true;
+  if (count == 0) return 0;
   std::size_t taken = 0;
   switch (target_.kind) {
     case Target::Kind::sends:
-      return core.post_send(target_.pair, std::span(sends_).first(count), taken) == 0;
+      return core.post_send(target_.pair, std::span(sends_).first(count), taken);
     case Target::Kind::receives:
-      return core.post_receive(target_.pair, std::span(receives_).first(count), taken) == 0;
+      return core.post_receive(target_.pair, std::span(receives_).first(count), taken);
     case Target::Kind::queue:
-      return core.post_to_receive_queue(target_.queue, std::span(receives_).first(count), taken) == 0;
+      return core.post_to_receive_queue(target_.queue, std::span(receives_).first(count), taken);
     case Target::Kind::nobody:
       break;
   }
-  return false;
+  return EINVAL;
 }
 
 std::span<const verbs::Sge> PairPosts::keep_pieces(const TakenRequest& taken) {
@@ -51,15 +52,15 @@ std::span<const verbs::Sge> PairPosts::keep_pieces(const TakenRequest& taken) {
   return {pieces, taken.head.pieces};
 }
 
-bool PairPosts::add_receive(qp::PairCore& core, const Target& target, const TakenRequest& taken) {
-  const bool is_good = turn_to(core, target);
+int PairPosts::add_receive(qp::PairCore& core, const Target& target, const TakenRequest& taken) {
+  const int error = turn_to(core, target);
   const auto pieces = keep_pieces(taken);
   receives_[count_++] = {.id = taken.head.id, .sges = pieces};
-  return is_good;
+  return error;
 }
 
-bool PairPosts::add_send(qp::PairCore& core, const Target& target, const TakenRequest& taken, bool is_datagram) {
-  const bool is_good = turn_to(core, target);
+int PairPosts::add_send(qp::PairCore& core, const Target& target, const TakenRequest& taken, bool is_datagram) {
+  const int error = turn_to(core, target);
   const PairRequest& head = taken.head;
   verbs::SendRequest& request = sends_[count_];
   request = {.id = head.id,
@@ -89,7 +90,7 @@ bool PairPosts::add_send(qp::PairCore& core, const Target& target, const TakenRe
     request.swap = words.swap;
   }
   ++count_;
-  return is_good;
+  return error;
 }
 
 }  // namespace fairlead::host

@@ -22,10 +22,10 @@ class PairPosts {
     bool operator==(const Target&) const = default;
   };
 
-  /// Return false if the engine refuses any post: the application has posted too much.
-  bool add_send(qp::PairCore& core, const Target& target, const TakenRequest& taken, bool is_datagram);
-  bool add_receive(qp::PairCore& core, const Target& target, const TakenRequest& taken);
-  bool flush(qp::PairCore& core);
+  /// Return 0, or the error with which the engine refused a post.
+  int add_send(qp::PairCore& core, const Target& target, const TakenRequest& taken, bool is_datagram);
+  int add_receive(qp::PairCore& core, const Target& target, const TakenRequest& taken);
+  int flush(qp::PairCore& core);
   /// Drops posts that were added but not flushed.
   void forget() noexcept {
     count_ = 0;
@@ -35,7 +35,7 @@ class PairPosts {
  private:
   static constexpr std::uint32_t kMost = 32;
 
-  bool turn_to(qp::PairCore& core, const Target& target);
+  int turn_to(qp::PairCore& core, const Target& target);
   std::span<const verbs::Sge> keep_pieces(const TakenRequest& taken);
 
   Target target_;

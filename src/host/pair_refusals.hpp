@@ -23,7 +23,7 @@ inline std::unexpected<Error> stale(const char* what) {
 
 /// The call has parameters that our library never sends.
 inline std::unexpected<Error> senseless(const char* what) {
-  return refused(Status::invalid, fmt::format("{} of a kind that no library of ours asks for", what));
+  return refused(Status::invalid, fmt::format("invalid parameters of {}", what));
 }
 
 }  // namespace fairlead::host

@@ -60,10 +60,11 @@ Result<RegisteredPlace> RegisteredMemory::take(std::span<std::byte> range) {
   if (!parts.empty() && place.pieces.size() <= kMemoryPiecesMax) return place;
   for (const std::uint32_t remap : place.remaps) remapped_.release(remap, is_alone);
   const char* const why =
-      is_alone ? "it is no memory of the program's own (a file's, or a stack's), or more than 1 GiB, or 512 "
-                 "pieces are registered"
-               : "the program has threads, so it cannot be moved to memory that both share: register it before they "
-                 "start";
+      !parts.empty() ? "earlier registrations have split it into more than 16 pieces: register all of it first"
+      : is_alone     ? "it is no memory of the program's own (a file's, or a stack's), or more than 1 GiB, or 512 "
+                       "pieces are registered"
+                 : "the program has threads, so it cannot be moved to memory that both share: register it before they "
+                   "start";
   return std::unexpected(
       Error{Status::not_supported, EOPNOTSUPP,
             fmt::format("memory region of {} bytes: the host engine cannot reach it, for {}; or allocate it by "

@@ -85,10 +85,13 @@ Result<Rule> Rule::parse(std::string_view text) {
     if (word.empty()) continue;
     const auto equals = word.find('=');
     const std::string_view name = word.substr(0, equals);
-    if (std::ranges::find(seen, name) != seen.end()) return bad(text, fmt::format("'{}' stands there twice", name));
+    if (std::ranges::find(seen, name) != seen.end()) return bad(text, fmt::format("'{}' occurs twice", name));
     seen.push_back(name);
     if (equals == std::string_view::npos || !read_word(name, word.substr(equals + 1), rule))
-      return bad(text, fmt::format("'{}' is none of these, or this host does not know it", word));
+      return bad(
+          text,
+          fmt::format("'{}' is not a valid word, its value is out of range, or this host has no such user or group",
+                      word));
   }
   if (seen.empty()) return bad(text, "it is empty");
   if (rule.quota.bytes_per_second > 0 && std::ranges::find(seen, "pairs") == seen.end()) rule.quota.pairs = 0;

@@ -19,6 +19,7 @@
 #include "base/log.hpp"
 #include "base/processor.hpp"
 #include "base/say.hpp"
+#include "host/watch_error.hpp"
 
 namespace fairlead::host {
 namespace {
@@ -68,7 +69,7 @@ Result<std::unique_ptr<Service>> Service::make(ServiceOptions options) {
 Result<> Service::listen_at(shm::Listener listener) {
   listener_ = std::move(listener);
   if (watch(listener_.descriptor(), kListener, EPOLLIN) && watch(end_.get(), kEnd, EPOLLIN)) return {};
-  return std::unexpected(Error{Status::system, errno, "epoll_ctl failed: is there memory?"});
+  return std::unexpected(cannot_watch(errno));
 }
 
 Service::Service(ServiceOptions options, base::FileDescriptor poll, base::FileDescriptor end)
@@ -286,7 +287,7 @@ void Service::hear(std::uint64_t source, Application& application) {
     if (shm::Socket::is_nudge(bytes)) return true;
     const auto call = call_from(bytes);
     if (!call) {
-      application.blame("it calls in a way that no library of ours does");
+      application.blame("it sent a malformed call");
       return false;
     }
     send_answer(application.socket(), {}, describe(application.core(), *call));
@@ -321,7 +322,7 @@ void Service::hear_pairs(std::uint64_t source, Application& application) {
       application.pairs()->leave();
       return false;
     }
-    if (!shm::Socket::is_nudge(bytes)) application.blame("it calls in a way that no library of ours does");
+    if (!shm::Socket::is_nudge(bytes)) application.blame("it sent a malformed call");
     return true;
   });
 }

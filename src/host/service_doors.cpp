@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include <fmt/format.h>
@@ -17,6 +18,7 @@
 #include "base/say.hpp"
 #include "host/map_place.hpp"
 #include "host/service.hpp"
+#include "host/watch_error.hpp"
 #include "shm/arena.hpp"
 
 namespace fairlead::host {
@@ -24,6 +26,13 @@ namespace {
 
 constexpr std::uint64_t kMemoryMost = 1ULL << 38;                        // bytes of address space; the process has 2^47
 constexpr base::Duration kBetweenTries = std::chrono::milliseconds(50);  // between attempts to accept without room
+
+/// Tells a caller that its descriptors cannot be watched. Its socket was moved into the application already.
+std::unexpected<Error> refuse_moved(const shm::Socket& caller) {
+  Error why = cannot_watch(errno);
+  send_failure(caller, why);
+  return std::unexpected(std::move(why));
+}
 
 }  // namespace
 
@@ -34,7 +43,8 @@ bool Service::accept_visitor(bool& has_room) {
     has_room = socket.error() == EAGAIN || socket.error() == EINTR || socket.error() == ECONNABORTED;
     if (!has_room && !is_closed_to_visitors_) {
       base::log(LogLevel::warning, LogTopic::engine, {},
-                fmt::format("nobody can attach for now: accept failed with {}: raise ulimit -n", socket.error()));
+                fmt::format("nobody can attach for now: accept failed: {}{}", std::strerror(socket.error()),
+                            socket.error() == EMFILE ? ": raise ulimit -n" : ""));
     }
     return false;
   }
@@ -105,7 +115,7 @@ Result<> Service::take_asker(Visitor& visitor) {
         Error{Status::not_permitted, EPERM,
               fmt::format("user {} may not replace this host engine: its own user and root may", who.user)});
   }
-  if (asker_.is_open()) return std::unexpected(Error{Status::in_use, 0, "it is being replaced by somebody else"});
+  if (asker_.is_open()) return std::unexpected(Error{Status::in_use, 0, "another fairleadd --replace is in progress"});
   ::epoll_ctl(poll_.get(), EPOLL_CTL_DEL, visitor.socket.descriptor(), nullptr);
   asker_ = std::move(visitor.socket);
   is_replacement_wanted_ = true;
@@ -180,7 +190,7 @@ Result<> Service::attach(shm::Socket& visitor, const Call& call, base::ForeignDe
 
   const std::uint64_t number = next_number_++;
   if (!watch((*application)->socket().descriptor(), number << kIndexBits, EPOLLIN | EPOLLET, true))
-    return std::unexpected(Error{Status::system, errno, "epoll_ctl failed: is there memory?"});
+    return refuse_moved((*application)->socket());
   // Without a pidfd (foreign PID namespace), only the connections report its end.
   base::FileDescriptor process(static_cast<int>(
       ::syscall(SYS_pidfd_open, static_cast<pid_t>((*application)->socket().credentials().process), 0)));
@@ -206,9 +216,8 @@ Result<std::pair<const std::uint64_t, Service::Attached>*> Service::find(const s
   const auto number = by_secret_.find(call.application);
   const auto found = number == by_secret_.end() ? applications_.end() : applications_.find(number->second);
   if (found != applications_.end() && found->second.application->is_of(visitor.credentials())) return &*found;
-  return std::unexpected(Error{Status::restarted, 0,
-                               "no such application is attached to this host engine: it may be "
-                               "another one than that it attached to"});
+  return std::unexpected(
+      Error{Status::restarted, 0, "this process is not attached here: the daemon was restarted or detached it"});
 }
 
 Result<> Service::open_pairs(shm::Socket& visitor, const Call& call, shm::Letter& letter) {
@@ -235,8 +244,9 @@ Result<> Service::open_pairs(shm::Socket& visitor, const Call& call, shm::Letter
   const std::uint64_t source = number << kIndexBits | kPairs;
   if (!watch(pairs.socket().descriptor(), source, EPOLLIN | EPOLLET, true) ||
       !watch(pairs.descriptor(), source, EPOLLIN | EPOLLET)) {
+    auto refused = refuse_moved(pairs.socket());
     pairs.leave();
-    return std::unexpected(Error{Status::system, errno, "epoll_ctl failed: is there memory?"});
+    return refused;
   }
   send_answer(pairs.socket(), {});
   wake(number, attached);
@@ -252,8 +262,9 @@ Result<> Service::open_port(shm::Socket& visitor, const Call& call) {
   if (!answer) return std::unexpected(answer.error());
   const ApplicationPort& port = application.connect_port(call.index, std::move(visitor));
   if (!watch_port(number, application, call.index, true)) {
+    auto refused = refuse_moved(port.socket());
     application.close_port(call.index, false);
-    return std::unexpected(Error{Status::system, errno, "epoll_ctl failed: is there memory?"});
+    return refused;
   }
   send_answer(port.socket(), *answer);
   wake(number, attached);
@@ -276,7 +287,7 @@ Result<std::shared_ptr<ServedEngine>> Service::engine_at(const base::SocketAddre
   if (address.ip == base::SocketAddress{}.ip ||
       (!options_.engines.empty() && std::ranges::none_of(options_.engines, is_that))) {
     return std::unexpected(Error{Status::not_available, 0,
-                                 fmt::format("this host engine is not to serve {}: name it with --engine, or set "
+                                 fmt::format("this host engine does not serve {}: name it with --engine, or set "
                                              "FAIRLEAD_CORE=embedded",
                                              address.to_string())});
   }

@@ -13,6 +13,7 @@
 
 #include "base/log.hpp"
 #include "host/service.hpp"
+#include "host/watch_error.hpp"
 #include "shm/arena.hpp"
 
 namespace fairlead::host {
@@ -126,7 +127,7 @@ Result<> Service::check(const ServiceOptions& options, std::span<const std::byte
   if (!state) return std::unexpected(state.error());
   if (state->file != options.file) {
     return cannot_resume(
-        fmt::format("the socket was {} and would be {}: that takes a restart", state->file, options.file));
+        fmt::format("--socket changed from {} to {}, which needs a restart", state->file, options.file));
   }
   for (const ServedEngineState& one : state->engines)
     if (auto tried = embedded::try_to_restore(one.engine, options.engine); !tried) return tried;
@@ -161,7 +162,8 @@ Result<> Service::restore(const ServiceState& state) {
     if (auto restored = restore(saved); !restored) return restored;
   for (const auto& [address, engine] : engines_) {
     if (!engine->core->is_memory_complete())
-      return cannot_resume(fmt::format("an operation of the engine at {} is nobody's", address.to_string()));
+      return cannot_resume(
+          fmt::format("an operation of the engine at {} belongs to no application", address.to_string()));
     if (auto started = engine->core->start(); !started) return started;
   }
   for (const VisitorState& saved : state.visitors) {
@@ -170,8 +172,8 @@ Result<> Service::restore(const ServiceState& state) {
   }
   const auto pause = base::MonotonicClock::now() - state.stopped_at;
   base::log(LogLevel::info, LogTopic::engine, {},
-            fmt::format("goes on with {} applications, {:.1f} ms after the program before it had stopped",
-                        applications_.size(), std::chrono::duration<double, std::milli>(pause).count()));
+            fmt::format("serves {} applications after an interruption of {:.1f} ms", applications_.size(),
+                        std::chrono::duration<double, std::milli>(pause).count()));
   if (state.asker >= 0) {
     const shm::Socket asker(own(state.asker), users_);
     send_answer(asker, {}, fmt::format("{:.1f} ms", std::chrono::duration<double, std::milli>(pause).count()));
@@ -195,8 +197,7 @@ Result<> Service::restore(const ApplicationState& saved) {
   bool is_watched = watch((*application)->socket().descriptor(), number << kIndexBits, EPOLLIN | EPOLLET);
   if (process.is_open()) watch(process.get(), number << kIndexBits | kProcess, EPOLLIN | EPOLLET);
   for (const ApplicationPortState& port : saved.ports) is_watched &= watch_port(number, **application, port.index);
-  if (!is_watched || !by_secret_.emplace(saved.secret, number).second)
-    return std::unexpected(Error{Status::system, errno, "epoll_ctl failed: is there memory?"});
+  if (!is_watched || !by_secret_.emplace(saved.secret, number).second) return std::unexpected(cannot_watch(errno));
   Attached& attached = applications_[number];
   attached = {.application = std::move(*application), .process = std::move(process), .is_parked = true};
   wake(number, attached);

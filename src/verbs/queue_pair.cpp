@@ -251,7 +251,8 @@ Result<> QueuePair::modify(const QpAttributes& attributes, std::uint32_t mask) {
     if ((mask & qp_mask::en_sqd_async_notify) == 0) wanted.en_sqd_async_notify = false;
     const Status status = state_->pair_core->change_pair(state_->pair, from, wanted);
     if (status == Status::ok) return {};
-    if (status != Status::bad_state) return failure(status, "queue pair: it is being destroyed");
+    if (status != Status::bad_state)
+      return failure(status, "queue pair: the engine refused the change: " + std::string(to_string(status)));
   }
   return failure(EINVAL, "queue pair: its state changes all the time");
 }
