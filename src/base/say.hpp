@@ -1,5 +1,5 @@
 #pragma once
-// Text for people is not worth a crash: without memory it is left out.
+// Runs code that makes text for people. Without memory the text is omitted, and the process continues.
 
 #include <new>
 #include <utility>

@@ -1,23 +1,23 @@
-/* The doorbell of a consumer that has several producers, as between engines of one host (docs/shm.md, src/shm/doorbell.hpp
- * and shm_watch.hpp), in a weak memory (weak_memory.pml).
+/* The doorbell of a consumer with several producers, as between engines of one host (docs/shm.md, src/shm/doorbell.hpp
+ * and watch.hpp), under a weak memory model (weak_memory.pml).
  *
- * A producer writes a record and looks whether the consumer watches its ring. If not, it sets its bit in the bell and
- * the bell's summary; if the consumer sleeps, it takes the flag that says so and sends to the socket of the two. A socket
- * that is full has rung already. The consumer looks at the rings that it watches and at the summary. Before it sleeps it
- * announces that, watches nobody, makes a barrier, and looks once more. Awake, it takes back what it announced, and at some
- * time what lies in the sockets: what is sent or taken late is a stale wake-up.
+ * A producer writes a record and checks whether the consumer watches its ring. If not, it sets its bit in the doorbell
+ * and in the summary. If the consumer sleeps, the producer takes the flag that says so, and sends to its socket. A
+ * full socket has already rung. The consumer polls the rings that it watches and the summary. Before it sleeps, it
+ * announces that, stops watching, executes a barrier and polls once more. After it wakes, it withdraws the
+ * announcement and later drains the sockets. A late send or drain causes a stale wake-up.
  *
- *   -         P writes two records, Q one; the consumer's barrier spares them a fence
+ *   -         P writes two records, Q one; the consumer's barrier replaces the producers' fences
  *   SMALL     the same with one record each
- *   POLLER    one record each; while one thread of the consumer sleeps, another one may take what rings, and be gone
- *   FENCED    they make fences; Q writes nothing
- *   MORTAL    Q may die at any step, which the kernel tells the consumer; another one gets its place and its bit
+ *   POLLER    one record each; while one thread of the consumer sleeps, another may poll, take records and leave
+ *   FENCED    producers execute fences; Q writes nothing
+ *   MORTAL    Q may die at any step, and the kernel tells the consumer; a successor gets its slot and its bit
  *   ALONE     with MORTAL: P writes nothing
  *
- * Shown. The consumer does not sleep while there is a record that it has not taken: to sleep is a blocking statement, so a
- * lost wake-up is a deadlock. Each name of tests/doorbell_model_test.cpp plants a fault that spin must find.
+ * Property: the consumer never sleeps while a record is not taken. Sleeping is a blocking statement, so a lost wake-up
+ * is a deadlock. Each name in tests/doorbell_model_test.cpp plants a fault that spin must find.
  *
- * Not in it: what a record says (the ring's own order), and producers that lie.
+ * Not modelled: the contents of records (the ring has its own memory orders), and malicious producers.
  */
 
 #define C 0             /* the consumer */
@@ -58,7 +58,7 @@ bit is_dead[3], is_gone[3];
 
 #define MASK(p) (p)
 
-bit has_sent[3];  /* what waits in the socket of each: there is room for one */
+bit has_sent[3];  /* pending in each socket, which has room for one */
 byte written[3], taken[3];
 
 /* A producer ------------------------------------------------------------------------------------------------------- */
@@ -148,7 +148,7 @@ proctype Fate() {
 
 inline visit(p) { LOAD(C, RING(p), ACQUIRE, taken[p]) }
 
-/* One that rang is watched from now on, if it pays. */
+/* Watches a ring whose producer has rung, if it pays. */
 inline serve(p) {
   atomic {
     if
@@ -178,7 +178,7 @@ inline take_bell() {
   atomic { bits = 0; value = 0 }
 }
 
-/* The kernel tells that Q is dead: what it has left is taken, and another one gets its place. */
+/* The kernel reports Q's death: the consumer takes Q's records, and a successor gets its slot. */
 inline bury_and_replace() {
   atomic {
     LEARN(C, Q);
@@ -211,7 +211,7 @@ inline make_barrier() {
 #endif
 }
 
-/* A ring that is not watched any more: to be looked at as if its producer had rung, if it has written meanwhile. */
+/* Stops watching a ring. If its producer has written meanwhile, the ring is polled as if the producer had rung. */
 inline remind_if_news(p) {
   if
   :: is_watched[p] ->
@@ -225,7 +225,7 @@ inline remind_if_news(p) {
   fi
 }
 
-/* The thread that sleeps, by the one that polls. */
+/* The polling thread wakes the sleeping one. */
 inline rouse() {
 #ifdef NO_ROUSE
   skip
@@ -274,7 +274,7 @@ inline arm() {
   announce();
 #endif
   if
-  :: true -> disarm()  /* there is news, or it does not sleep, after all */
+  :: true -> disarm()  /* there is work, or the consumer decides not to sleep */
   :: is_armed
   fi
 }
@@ -293,7 +293,7 @@ proctype Consumer() {
   :: !is_armed && VALUE(SUMMARY) -> take_bell()
   :: !is_armed && is_dead[Q] && is_gone[Q] -> bury_and_replace()
 #ifndef MORTAL
-  :: !is_armed && is_watched[P] ->  /* it has fallen quiet */
+  :: !is_armed && is_watched[P] ->  /* the producer has become quiet */
     unwatch(P);
     make_barrier();
     atomic { remind_if_news(P) }

@@ -1,23 +1,23 @@
-/* The event queue in a weak memory: producer, consumer and growth, as in src/queue (the model: docs/event-queue.md).
+/* The event queue under a weak memory model: producer, consumer and growth, as in src/queue (docs/event-queue.md).
  *
- * Memory. Every shared word has one writer. A writer's stores form its log, in the order of its program; a store is
- * release or relaxed. A reader of a word may take any store of it that is not older than (1) what it took from that word
- * before and (2) the newest store of it at or below the reader's horizon; an acquire load of a release store lifts the
- * horizon to that store. So relaxed words arrive late and in any order, as C++ allows, and only release with acquire
- * makes what came before visible.
+ * Memory. Every shared word has one writer. A writer's stores form its log, in program order; a store is release or
+ * relaxed. A reader may take any store of a word that is not older than (1) the one that it took last from that word
+ * and (2) the newest store to it at or below the reader's horizon. An acquire load of a release store raises the
+ * horizon to that store. So relaxed stores arrive late and in any order, as C++ permits, and only release with acquire
+ * makes earlier stores visible.
  *
- * Shown: the consumer takes the numbers 0, 1, 2, ... each once, what it owns stays untouched until the next get or add,
- * and the producer never meets a link that it would have to refuse. Each name WEAK_* makes one order relaxed; with any
- * of them, spin must find a failure (tests/event_queue_model_test.cpp).
+ * Properties: the consumer takes the numbers 0, 1, 2, ... once each; an element that it owns does not change until the
+ * next get or add; the producer never meets a link that it would have to refuse. Each name WEAK_* makes one memory
+ * order relaxed. With any of them spin must find a failure (tests/event_queue_model_test.cpp).
  */
 
 #ifndef NUMBERS
-#define NUMBERS 7  /* put in all: over the end of the ring and through what was added */
+#define NUMBERS 7  /* numbers put in all: past the end of the ring and through the added elements */
 #endif
-#define SIZE 4     /* elements at first, one run */
+#define SIZE 4     /* initial elements, in one run */
 #define ADDITIONS 2
-#define SLOTS 6    /* SIZE + ADDITIONS; slot s + 1 lies right behind slot s */
-#define RUNS 5     /* the first, and two for each addition */
+#define SLOTS 6    /* SIZE + ADDITIONS; slot s + 1 directly follows slot s */
+#define RUNS 5     /* the first one, and two for each addition */
 #define NONE 7
 
 /* orders */
@@ -67,7 +67,7 @@
 #define EPOCH 1
 #define SHAPE(r) (2 + (r))
 #define REST(r) (7 + (r))
-#define FIRST(r) (12 + (r))  /* first element + 1; 0 is memory never blessed */
+#define FIRST(r) (12 + (r))  /* first element + 1; 0: memory never blessed */
 #define CONSUMER_WORDS 17
 #define CONSUMER_LOG 60
 
@@ -106,7 +106,7 @@ inline store_as_producer(w, v, order) {
   }
 }
 
-/* From the newest store backwards: take it, or go on to an older one while that is allowed. */
+/* From the newest store backwards: take it, or continue to an older one while that is permitted. */
 #define LOAD(log, log_end, w, order, result) \
   atomic { \
     at = log_end - 1; \
@@ -201,7 +201,7 @@ proctype Consumer() {
   do
   :: consumed == NUMBERS -> break
   :: consumed < NUMBERS ->
-    /* what we own is still what we got */
+    /* the owned element is unchanged */
     if
     :: owns_number ->
       LOAD_C(DATA(slot), 0, value);
@@ -225,13 +225,13 @@ proctype Consumer() {
     :: additions < ADDITIONS ->
       left = own_first[place] + own_count[place] - 1 - slot;
       if
-      :: left == 0 && slot + 1 == SIZE + additions ->  /* continues our run in memory */
+      :: left == 0 && slot + 1 == SIZE + additions ->  /* continues the consumer's run in memory */
         own_count[place]++;
         store_as_consumer(SHAPE(place), PACK(own_count[place], own_next[place]), SHAPE_ORDER)
       :: else ->
         after = own_next[place];
         if
-        :: left != 0 ->  /* cut: the piece behind us becomes a run */
+        :: left != 0 ->  /* cut: the rest behind the consumer's element becomes a run */
           own_first[runs] = slot + 1;
           own_count[runs] = left;
           own_next[runs] = after;

@@ -1,21 +1,22 @@
-/* One-sided access inside a host: an owner publishes memory, initiators copy to and from it by themselves, the owner
- * withdraws it (docs/one-sided.md). In a weak memory (weak_memory.pml).
+/* One-sided access inside a host: an owner publishes memory, initiators copy to and from it, and the owner withdraws
+ * it (docs/one-sided.md). Under a weak memory model (weak_memory.pml).
  *
- * One record of the table. The owner publishes place 0, takes it back, publishes place 1. Two initiators that know the
- * key of any time enter, look, copy and leave; one of them may die at any step, and the kernel then tells the owner.
+ * The model has one record of the table. The owner publishes place 0, withdraws it, and publishes place 1. Two
+ * initiators know the keys of all publications. Each enters, checks, copies and leaves. One of them may die at any
+ * step, and the kernel then tells the owner.
  *
- *   -             a region: any number of uses. Both publications have the same key, the worst that a stale one can do.
- *   FENCED        the same without the kernel's barrier: initiators and owner make fences
- *   ONE_USE       an exposure in the arena: each publication has a key of its own, and serves one use
- *   BY_CALLS      with ONE_USE: an exposure outside the arena, found in the owner's own record; a call may fail
- *   SMALL         with both: one publication instead of two
- *   LIAR          with both: somebody writes what he likes into the table
+ *   -         a region: any number of uses. Both publications have the same key, the worst case for a stale key
+ *   FENCED    the same without the kernel's barrier: initiators and owner execute fences
+ *   ONE_USE   an exposure in the arena: each publication has its own key and permits one use
+ *   BY_CALLS  with ONE_USE: an exposure outside the arena, found in the owner's private record; a call may fail
+ *   SMALL     with both: one publication instead of two
+ *   LIAR      with both: a process writes arbitrary values into the table
  *
- * Shown. No copy touches memory that the owner has back, and none misses what the owner had written there before. A
- * withdrawal ends when whoever was inside has left or is dead: every wait is a blocking statement, so one that did not
- * end would be a deadlock. What is for one use is used once, and ends as what it was: done, canceled, or refused if its
- * user has died. With LIAR only the memory is safe. Each name of tests/one_sided_model_test.cpp plants a fault that spin
- * must find.
+ * Properties: no copy touches memory that the owner has back, and each copy sees what the owner wrote before
+ * publication. A withdrawal ends when all readers have left or died: each wait is a blocking statement, so an endless
+ * wait would be a deadlock. An exposure is used at most once, and ends with the right status: done, canceled, or
+ * refused if its initiator has died. With LIAR only memory safety holds. Each name in tests/one_sided_model_test.cpp
+ * plants a fault that spin must find.
  */
 
 #ifdef ONE_USE
@@ -35,18 +36,18 @@
 #define THREADS 3
 
 /* words */
-#define KEY 0              /* in the table; 0: nothing is published. Of one use: or the name of whoever has taken it */
+#define KEY 0              /* in the table; 0: none published. ONE_USE: or the name of the initiator that has taken it */
 #define PLACE 1
-#define AT(i) (1 + (i))    /* in the page of the pair: what initiator i is at; 0: nothing */
+#define AT(i) (1 + (i))    /* in the pair's page: the use of initiator i (a hazard pointer); 0: none */
 #define MEMORY(p) (4 + (p))
 #ifndef ONE_USE
 #define WORDS 6
 #else
-#define TOLD(i) (5 + (i))  /* in the ring: the key of the last use that initiator i has told of */
+#define TOLD(i) (5 + (i))  /* in the ring: the key of the last use that initiator i has reported */
 #ifndef BY_CALLS
 #define WORDS 8
 #else
-#define OWN_KEY 8          /* in the owner's own record, where PLACE is then, too */
+#define OWN_KEY 8          /* in the owner's private record, which then also holds PLACE */
 #define WORDS 9
 #define IS_LOADED_BY(t, w) ((w) != KEY)
 #endif
@@ -57,7 +58,7 @@
 #define STORES 8
 #include "weak_memory.pml"
 
-/* Orders, of which a planted fault takes one away. */
+/* Memory orders; a planted fault weakens one. */
 #ifdef WEAK_PUBLICATION
 #define PUBLICATION RELAXED
 #else
@@ -94,20 +95,20 @@
 #else
 #define KEY_OF(publication) 1
 #endif
-#define NAME(i) (8 + (i))  /* of an initiator; no key */
+#define NAME(i) (8 + (i))  /* of an initiator; differs from all keys */
 
-/* What an initiator is at: the key, and a turn that tells one time from the next. */
+/* An initiator's use: the key, and a turn number that distinguishes successive uses. */
 #define USE(turn, key) (4 * (turn) + (key))
 #define IS_AT(use, key) ((use) != 0 && (use) % 4 == (key))
 
-/* What memory holds: the number of the publication, with a mark if an initiator has stored it. */
+/* The memory's contents: the number of the publication, with a mark if an initiator has stored it. */
 #define STORED(publication) (8 + (publication))
 #define PUBLICATION_OF(value) ((value) % 8)
 
-/* What is true, whatever anybody knows. */
+/* The true state, whatever the threads know of it. */
 byte published[2];  /* by place: number of the publication; 0: the owner has it */
 bit is_dead[3], is_known_dead[3];
-byte waited_for, waited_use;  /* the owner waits until this initiator is not at that any more */
+byte waited_for, waited_use;  /* the owner waits until this initiator has left that use */
 byte used[PUBLICATIONS + 1];
 byte ends[PUBLICATIONS + 1];
 #define OPEN 0
@@ -122,7 +123,7 @@ inline enter(me) {
 #ifndef NO_TURN
     turn++;
 #endif
-    /* one who comes again does not hold up the owner who waits for the time before */
+    /* an initiator that enters again does not delay an owner that waits for the earlier use */
     assert(waited_for != me || waited_use != USE(turn, key));
     STORE(me, AT(me), USE(turn, key), ENTRY);
 #if (defined(FENCED) || defined(BY_CALLS)) && !defined(NO_FENCE)
@@ -175,7 +176,7 @@ inline copy(me) {
 inline leave(me) { STORE(me, AT(me), 0, EXIT) }
 
 #ifdef ONE_USE
-/* By a record in its ring: from here on the use counts as done. */
+/* Reports by a record in its ring: from here on the use is complete. */
 inline tell(me) {
   atomic {
     STORE(me, TOLD(me), key, TELLING);
@@ -220,7 +221,7 @@ proctype Initiator(byte me) {
       fi;
 #ifdef BY_CALLS
       if
-      :: is_found && me == A ->  /* the call fails, after all or some: the use is given back */
+      :: is_found && me == A ->  /* the call fails after copying all or a part: the initiator gives the use back */
         copy(me);
         SWAP_IF(me, KEY, NAME(me), key, is_found);
         is_found = 0
@@ -249,7 +250,7 @@ proctype Initiator(byte me) {
   } unless { is_dead[me] }
 }
 
-/* Ends one initiator when it likes, or never. */
+/* Kills one initiator at any step, or never. */
 proctype Fate() {
   if
   :: is_dead[A] = 1
@@ -272,7 +273,7 @@ inline publish() {
   }
 }
 
-/* After something was hidden: who enters from now on finds it hidden, and who has entered before is seen. */
+/* After a withdrawal: later entries find it withdrawn, and the owner sees all earlier entries. */
 inline make_barrier() {
 #ifdef NO_BARRIER
   skip
@@ -307,7 +308,7 @@ inline wait_for(i) {
   fi
 }
 
-/* The memory is the application's again, which writes there. */
+/* The memory belongs to the application again, which writes to it. */
 inline take_back() {
   atomic {
     published[place] = 0;
@@ -325,7 +326,7 @@ inline withdraw() {
   wait_for(A);
   wait_for(B);
 #ifdef COUNT_STRANGERS
-  false;  /* one who was never given the arena says that it is inside, for ever */
+  false;  /* a peer without the arena claims for ever to be a reader */
 #endif
 #endif
   take_back()
@@ -355,7 +356,7 @@ inline end_use(how) {
   }
 }
 
-/* Nobody finds it any more, and whoever a lie has let in has left; initiator `done` has told that it has copied. */
+/* No initiator finds it any more; those let in by a forged table have left; initiator `done` has reported its copy. */
 inline close(done) {
 #ifdef BY_CALLS
   atomic { STORE(O, OWN_KEY, 0, RELAXED); STORE(O, KEY, 0, RELAXED); make_barrier() };
@@ -383,7 +384,7 @@ inline look_at_ring(i) {
   told = 0
 }
 
-/* What it has told comes first; else what it had taken is taken from it. */
+/* A reported use counts first. Otherwise the owner takes back what the initiator had taken. */
 inline bury(i) {
   atomic { LEARN(O, i); is_known_dead[i] = 1 };
   look_at_ring(i);
@@ -404,7 +405,7 @@ inline bury(i) {
   fi
 }
 
-/* Before its use: by the application, or because a message does it. */
+/* Withdrawal before a use: by the application, or because a message completes the operation. */
 inline withdraw() {
 #ifdef BY_CALLS
   atomic { STORE(O, OWN_KEY, 0, RELAXED); EXCHANGE(O, KEY, 0, taker); make_barrier() };
@@ -413,7 +414,7 @@ inline withdraw() {
 #endif
 #if !defined(BY_CALLS) || defined(BELIEVE_THE_TABLE)
   if
-  :: taker == KEY_OF(number)  /* nobody has taken it, nor can any more */
+  :: taker == KEY_OF(number)  /* no initiator has taken it, and none can any more */
   :: else ->
 #endif
 #ifndef CANCEL_WHAT_IS_TAKEN
@@ -454,7 +455,7 @@ proctype Owner() {
 }
 
 #ifdef LIAR
-/* Knows keys and names, and writes one of them into the table. */
+/* A process that knows all keys and names, and writes one of them into the table. */
 proctype Liar() {
   if
   :: STORE_UNSEEN(KEY, KEY_OF(1))

@@ -1,14 +1,16 @@
-/* The task queue with the firewall element in a weak memory: producer, consumer and a third party that completes tasks,
- * with the pool of tasks going round by a second such queue (src/queue/task_queue.hpp).
+/* The task queue with a firewall element under a weak memory model: producer, consumer and a third party that
+ * completes tasks. A second queue of the same kind returns tasks to their pool (src/queue/task_queue.hpp).
  *
- * Memory. Each word has its stores in their order. A thread has a view: of each word the newest store it knows of, and
- * it may take that one or any newer. A release store carries its writer's view; an acquire load of it joins that view.
- * A store to a word whose newest store the writer does not know would be a race of two writers: asserted, and so is a
- * look at a payload (no atomic) of which the newest store is not known.
+ * Memory. Each word has a modification order. A thread has a view: the newest store that it knows of each word. A load
+ * takes that store or any newer one. A release store carries its writer's view, and an acquire load of it joins that
+ * view. A store by a thread that does not know the newest store to the word would be a race of two writers. The model
+ * asserts that this does not happen. The same holds for a read of a payload (not atomic) whose newest store is
+ * unknown.
  *
- * Shown: each message is taken once, with its payload; no word has two writers that can overlap; the consumer frees
- * nothing that another still uses; what is put stays reachable. Each name WEAK_* makes one order relaxed, TAKE_LAST
- * breaks the rule of the firewall; with any of them spin must find a failure (tests/task_queue_model_test.cpp).
+ * Properties: each message is taken once, with its payload; no word has two concurrent writers; the consumer frees
+ * nothing that another thread still uses; queued tasks stay reachable. Each name WEAK_* makes one memory order
+ * relaxed, and TAKE_LAST breaks the rule of the firewall. With any of them spin must find a failure
+ * (tests/task_queue_model_test.cpp).
  */
 
 #ifndef MESSAGES
@@ -16,7 +18,7 @@
 #endif
 #define NODES 3
 #define ANCHOR 0           /* of the queue; nodes are 1..NODES */
-#define BACK (NODES + 1)   /* anchor of the way back */
+#define BACK (NODES + 1)   /* anchor of the return queue */
 #define NEXTS (NODES + 2)
 #define NEXT(n) (n)
 #define STATE(n) (NEXTS + (n) - 1)
@@ -71,9 +73,9 @@ typedef Word { byte count; byte value[STORES]; bit is_release[STORES]; View carr
 Word words[WORDS];
 View views[3];
 
-/* what is true, whatever anybody knows */
+/* the true state, whatever the threads know of it */
 bit is_taken[MESSAGES + 1];
-bit is_held[NODES + 1];  /* carries a message that was put and not taken */
+bit is_held[NODES + 1];  /* holds a message that was put and not taken */
 byte put_count, taken_count;
 
 inline join_view(to, from) {
@@ -122,7 +124,7 @@ inline store_raw(me, w, v, order) {
     at = 0 \
   }
 
-/* the hand-over of a task to whoever completes it, ordered by a lock */
+/* the hand-over of a task to the thread that completes it, ordered by a lock */
 byte given = NONE;
 byte given_message;
 View given_view;
@@ -179,7 +181,7 @@ end:
   od
 }
 
-/* finish() of an unlinked task, then the way back */
+/* finish() of an unlinked task, then its return */
 inline give_back(n) {
   STORE(C, NEXT(n), NONE, 0);
   STORE(C, NEXT(back_tail), n, BACK_ORDER);
@@ -203,7 +205,7 @@ proctype Consumer() {
   do
   :: taken_count == MESSAGES -> break
   :: taken_count < MESSAGES ->
-    /* what was put can be reached */
+    /* queued tasks are reachable */
     d_step {
       node = ANCHOR;
       message = 0;

@@ -1,13 +1,16 @@
-/* A weak memory for models that include it; they define THREADS, WORDS and STORES (most stores that matter at once).
+/* A weak memory model for models that include it. They define THREADS, WORDS and STORES (the most stores that matter
+ * at once).
  *
- * Each word has its stores in their order. A thread has a view: of each word the newest store it knows of. It may take
- * that one or any newer. A release store carries its writer's view; an acquire load of it joins that view. An exchange
- * takes the last store and is the next, and carries on what that store carried. Two sequentially consistent fences have
- * an order: the later one's thread knows what the earlier one's knew. So stores arrive late and in any order, as C++
- * allows; a store that waits in its processor's buffer is one that others do not know of yet.
+ * Each word has a modification order. A thread has a view: the newest store that it knows of each word. A load takes
+ * that store or any newer one. A release store carries its writer's view, and an acquire load of it joins that view.
+ * An exchange reads the last store, appends the next one, and carries on the view of the store that it read. Two
+ * sequentially consistent fences are ordered: the thread of the later one joins the view of the earlier one. So stores
+ * arrive late and in any order, as C++ permits. A store in a processor's store buffer is a store that other threads do
+ * not know yet.
  *
- * What no thread can take any more is forgotten, so that the same future is the same state. With ENDLESS a word that has
- * STORES stores loses the oldest: a thread that is so far behind learns of the next. So a model may go on for ever.
+ * Stores that no thread can read any more are dropped, so that equal futures are equal states. With ENDLESS, a word
+ * that has STORES stores drops its oldest one, and a thread that is so far behind gets the next. A model can then run
+ * without end.
  */
 
 #ifndef IS_LOADED_BY
@@ -22,7 +25,7 @@ typedef View { byte newest[WORDS] }
 typedef Word { byte count; byte value[STORES]; bit is_release[STORES]; View carried[STORES] }
 Word words[WORDS];
 View views[THREADS];
-View fences;  /* what the thread of the last fence knew */
+View fences;  /* the view of the thread of the last fence */
 
 hidden byte me_, word_, value_, order_;  /* arguments of the functions below */
 byte at_;
@@ -55,7 +58,7 @@ c_code {
     }
   }
 
-  /* The stores of a word that are older than what all threads know of. */
+  /* Drops a word's stores that are older than every thread's view. */
   static void forget(int word) {
     int least = now.words[word].count - 1;
     for (int t = 0; t < THREADS; ++t)
@@ -104,7 +107,7 @@ c_code {
     for (int w = 0; w < WORDS; ++w) forget(w);
   }
 
-  /* The kernel tells `me_` of the end of thread `value_`: all that it has stored is there. */
+  /* The kernel tells `me_` of the end of thread `value_`: `me_` sees all its stores. */
   static void learn() { join_view(&now.views[me_], &now.views[value_]); }
 }
 
@@ -113,7 +116,7 @@ c_code {
 #define STORE(me, w, v, order) \
   d_step { ARGUMENTS(me, w, v, order); c_code { store(); } }
 
-/* By somebody whose own view is of no interest. */
+/* A store by a process whose own view does not matter. */
 #define STORE_UNSEEN(w, v) \
   d_step { ARGUMENTS(0, w, v, RELAXED); c_code { store_unseen(); } }
 
@@ -128,7 +131,7 @@ c_code {
     d_step { ARGUMENTS(me, w, 0, order); c_code { take(); }; result = value_ } \
   }
 
-/* Once there is a store that differs from `unlike`: such a one. */
+/* Waits for a store that differs from `unlike`, and loads it. */
 #define LOAD_UNLIKE(me, w, order, unlike, result) \
   atomic { \
     VALUE(w) != unlike -> at_ = views[me].newest[w]; \
@@ -147,7 +150,7 @@ c_code {
     c_code { exchange(); } \
   }
 
-/* Compare and swap; result: whether it did. */
+/* Compare and swap. Result: whether it succeeded. */
 #define SWAP_IF(me, w, expected, v, result) \
   d_step { \
     result = (VALUE(w) == expected); \
