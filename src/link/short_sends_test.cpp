@@ -246,6 +246,21 @@ TEST_F(ShortSendsOfLink, ItsReceiverMayRefuseItUntilItsOutcomeIsFetched) {
   expect_at_rest();
 }
 
+TEST_F(ShortSendsOfLink, ItsRefusalStaysTheCauseIfThePeerIsLostThen) {
+  open();
+  const PeerHandle far = peer(near_, far_);
+  send({8, 8});
+  carry(near_, far_);
+  ASSERT_EQ(far_.names.size(), 2U);
+  EXPECT_TRUE(near_.link.mark_refused(far, far_.names[0], Status::refused));
+  near_.link.disconnect(far, now_);
+  const auto all = outcomes();
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all.at(2).status, Status::refused);
+  EXPECT_EQ(all.at(3).status, Status::canceled);
+  expect_at_rest();
+}
+
 TEST_F(ShortSendsOfLink, NobodyElseCanRefuseIt) {
   open();
   const PeerHandle other = near_.link.peer(place(3), 1472, now_).value();
