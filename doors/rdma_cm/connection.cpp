@@ -203,7 +203,7 @@ Step Connection::take(const Message& message, Instant now) {
     case Kind::rej:
       return take_reject(message);
     case Kind::dreq:
-      return take_disconnect(now);
+      return take_disconnect(message, now);
     case Kind::drep:
       if (state_ != State::leaving) return {};
       enter(State::resting, now + kRest);
@@ -226,16 +226,20 @@ Step Connection::take_reject(const Message& message) {
   }
 }
 
-Step Connection::take_disconnect(Instant now) {
+Step Connection::take_disconnect(const Message& message, Instant now) {
   Step step;
+  const bool has_forgotten = message.reason == std::to_underlying(Reason::invalid_comm_id);
   switch (state_) {
     case State::replied:  // the RTU is on its way or was overtaken
     case State::connected:
       enter(State::left, now + kHeedsAtMost);
-      return tell(Event::disconnected);
+      step = tell(Event::disconnected);
+      step.has_forgotten = has_forgotten;
+      return step;
     case State::leaving:  // both sides disconnect at once
       enter(State::resting, now + kRest);
       step = tell(Event::disconnected);
+      step.has_forgotten = has_forgotten;
       break;
     case State::resting:
     case State::over:

@@ -63,7 +63,8 @@ struct Step {
   int error = 0;  // an errno: the call was refused and has changed nothing
   std::optional<Message> send{};
   std::optional<Told> tell{};
-  bool fails_pair = false;  // the peer is gone and the program does not react: fail its queue pair
+  bool has_forgotten = false;  // the peer does not know this connection any more, and probably no other one
+  bool fails_pair = false;     // the peer is gone and the program does not react: fail its queue pair
 };
 
 enum class State : std::uint8_t {
@@ -157,7 +158,7 @@ class Connection {
     due_ = due;
     again_ = kNever;
   }
-  Step take_disconnect(Instant now);
+  Step take_disconnect(const Message& message, Instant now);
   Step take_reject(const Message& message);
   static Terms as_we_see(const Message& message);
 

@@ -211,6 +211,25 @@ TEST(Connection, LosesItsPeerInEachState) {
   expect_quiet(connected.initiator.lose(Status::silent, kStart));
 }
 
+// Otherwise a peer that says so again and again would make us ask all peers each time.
+TEST(Connection, HearsOnlyOnceThatItsPeerHasForgottenIt) {
+  Message forgotten;
+  forgotten.kind = Kind::dreq;
+  forgotten.reason = std::to_underlying(Reason::invalid_comm_id);
+  Ends ends;
+  ends.connect();
+  EXPECT_TRUE(ends.initiator.take(forgotten, kStart).has_forgotten);
+  EXPECT_FALSE(ends.initiator.take(forgotten, kStart).has_forgotten);
+  expect_sent(ends.initiator.disconnect(kStart), Kind::drep);
+  EXPECT_FALSE(ends.initiator.take(forgotten, kStart).has_forgotten);
+  expect_sent(ends.responder.disconnect(kStart), Kind::dreq);
+  EXPECT_TRUE(ends.responder.take(forgotten, kStart).has_forgotten) << "both left at once";
+  EXPECT_FALSE(ends.responder.take(forgotten, kStart).has_forgotten);
+  Ends others;
+  others.connect();
+  EXPECT_FALSE(others.responder.take(*others.initiator.destroy(), kStart).has_forgotten) << "it only leaves";
+}
+
 // A program that waits only for completions, and ignores events, learns of the end by its queue pair.
 TEST(Connection, FailsThePairOfAProgramThatDoesNotHeedTheEnd) {
   const Instant later = kStart + Connection::kRest + Connection::kHeedsAtMost;

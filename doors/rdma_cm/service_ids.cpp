@@ -54,6 +54,7 @@ void Service::apply(const std::shared_ptr<Id>& id, const Step& step) {
   if (step.send) post(*id, *step.send);
   if (step.tell) tell(id, *step.tell);
   if (step.fails_pair) fail_pair(*id);
+  if (step.has_forgotten) ask_at_ = Instant::clock::now();
   arm(*id);
   if (id->connection.needs_peer() && ask_at_ == kNever) {
     ask_at_ = Instant::clock::now() + kAliveEvery;

@@ -82,11 +82,7 @@ void Service::take(const Delivery& delivery, Instant now) {
       answer_without_id(delivery, Kind::dreq, std::to_underlying(Reason::invalid_comm_id));
     return;
   }
-  if (id) {
-    // A peer that has forgotten one connection has probably forgotten others.
-    if (message.kind == Kind::dreq && message.reason == std::to_underlying(Reason::invalid_comm_id)) ask_at_ = now;
-    return apply(id, id->connection.take(message, now));
-  }
+  if (id) return apply(id, id->connection.take(message, now));
   ++counters_.unknown_name;
   if (message.kind == Kind::dreq) answer_without_id(delivery, Kind::drep, 0);
   if (message.kind == Kind::rep) answer_without_id(delivery, Kind::rej, std::to_underlying(Reason::invalid_comm_id));
