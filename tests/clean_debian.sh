@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs commands of ./dev in a bare Debian 12: a fresh clone of this tree's last commit, in a root made by debootstrap, with
-# its own mounts and processes. Prints how long each took. Takes root, debootstrap, a mirror, and 5 GB in TMPDIR.
+# its own mounts and processes. Prints how long each took. Needs root, debootstrap, a mirror, and 5 GB in TMPDIR.
 #   tests/clean_debian.sh [COMMAND...]      default: demo test
 set -euo pipefail
 project=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

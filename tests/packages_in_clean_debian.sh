@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A person's first hour: installs packages in a bare Debian 12, uses them as docs/packages.md says, and removes them again.
-# Fails if a step fails, or if a file of theirs is left. Takes root, debootstrap and a mirror.
+# Installs the packages in a bare Debian 12, uses them as docs/packages.md says, and removes them again, as a new user
+# would. Fails if a step fails, or if a file of the packages is left. Needs root, debootstrap and a mirror.
 #   tests/packages_in_clean_debian.sh PACKAGE.deb...
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Opens a page of `fairlead perf --report` in headless Chromium: every chart has to show a line, and nothing may be fetched.
-# Takes Debian's chromium-headless-shell (100 MB), so ./dev test leaves it out.
+# Opens a page of `fairlead perf --report` in headless Chromium: every chart must show a line, and the page must load nothing.
+# Needs Debian's chromium-headless-shell (100 MB), so ./dev test leaves it out.
 #   tests/perf_report_in_chromium.sh [COMMAND]
 set -euo pipefail
 command=$(realpath "${1:-build/bin/fairlead}")
@@ -8,7 +8,7 @@ browser=$(command -v chromium-headless-shell) || { echo "apt install chromium-he
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
-# page CHARTS MEASUREMENT...: has that many charts.
+# page CHARTS MEASUREMENT...: checks that the measurement's page has CHARTS charts.
 page() {
   local charts=$1 drawn
   shift

@@ -1,5 +1,6 @@
-# Installs BUILD_FOLDER below WORK_FOLDER, moves the tree, and there builds and runs the consumer: found by
-# find_package, and by pkg-config, also in C. Moving shows that no installed file holds the path it was installed to.
+# Installs BUILD_FOLDER below WORK_FOLDER, moves the tree, and builds and runs the consumer there. The consumer finds
+# the library by find_package and by pkg-config, also in C. The move shows that no installed file contains its first
+# path.
 #   cmake -D BUILD_FOLDER=... -D WORK_FOLDER=... -D COMPILER=... -D C_COMPILER=... -D FLAGS=... -P package_test.cmake
 function(run)
   execute_process(COMMAND ${ARGV} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
@@ -49,7 +50,7 @@ separate_arguments(found UNIX_COMMAND "${output}")
 run(${COMPILER} -std=c++23 ${flags} ${CMAKE_CURRENT_LIST_DIR}/consumer.cpp -o ${WORK_FOLDER}/by_pkg_config ${found})
 run_consumer(${WORK_FOLDER}/by_pkg_config)
 
-# A C program. Sanitizers want the C++ compiler to link.
+# A C program. With sanitizers the C++ compiler must link it.
 run(pkg-config --cflags fairlead)
 separate_arguments(found_headers UNIX_COMMAND "${output}")
 run(${C_COMPILER} -std=c11 -pedantic -Werror ${flags} -c ${CMAKE_CURRENT_LIST_DIR}/consumer.c -o ${WORK_FOLDER}/consumer.o
@@ -61,7 +62,7 @@ endif()
 run(${linker} ${flags} ${WORK_FOLDER}/consumer.o -o ${WORK_FOLDER}/by_pkg_config_in_c ${found})
 run_consumer(${WORK_FOLDER}/by_pkg_config_in_c)
 
-# One written to Motr's network interface, if that is there.
+# A program that uses Motr's network interface, if that is installed.
 if(EXISTS ${pc_folder}/motr_net.pc)
   run(pkg-config --cflags motr_net)
   separate_arguments(found_headers UNIX_COMMAND "${output}")

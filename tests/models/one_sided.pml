@@ -36,7 +36,7 @@
 #define THREADS 3
 
 /* words */
-#define KEY 0              /* in the table; 0: none published. ONE_USE: or the name of the initiator that has taken it */
+#define KEY 0              /* in the table; 0: none published. ONE_USE: or the name of the initiator that took it */
 #define PLACE 1
 #define AT(i) (1 + (i))    /* in the pair's page: the use of initiator i (a hazard pointer); 0: none */
 #define MEMORY(p) (4 + (p))

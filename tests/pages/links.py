@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What the pages point at exists: links and their anchors, and paths of the tree in backticks. Each page is in the index,
-and pictures have words. Sources cite pages that exist, and no document that is not in the tree. Takes no network, and no
-file outside of the tree.
+"""Checks that links, their anchors, and paths of the tree in backticks exist. Each page must be in the index, and each
+picture must have a text. Sources may cite only pages that exist, and only documents of the tree. Uses no network and
+no file outside the tree.
 
   tests/pages/links.py
 """
@@ -20,7 +20,7 @@ _PATH = re.compile(r"(?:[\w.*{},-]+/)+[\w.*{},-]*")
 _FILE = re.compile(r"[\w*{},-]+\.(?:hpp|cpp|h|c|py|sh|pml|cmake|md|map)")
 _BEGINS = ["", "src/", "include/fairlead/", "include/", "doors/"]  # where a path of a page may begin
 _CITED_PAGE = re.compile(r"\bdocs/([a-z-]+\.md)(?:, \"([^\"]+)\")?")
-# Papers that were on the table when the code was written, and are not in the tree.
+# Documents that were used while the code was written, and are not in the tree.
 _ABSENT = re.compile(r"\bdesign section\b|\bspec/\w+\.md\b|\(spec(:|$)|\bspec: |\bseed 0\d\d\b")
 
 
