@@ -50,7 +50,7 @@ struct FaultPlan {
     link,     // the direction (or both) behaves like `link` meanwhile; a partition is a loss of 100 %
     pause,    // the process stands still; its kernel keeps receiving into the socket buffer
     restart,  // the process is killed or ends in order; after `lasting` a new one starts with the same address
-    replace,  // the engine is handed over to a new one within `lasting`, or not at all; nobody notices
+    replace,  // the engine is handed over to a new one within `lasting`, or not at all; applications do not notice
   };
   Kind kind = Kind::link;
   base::Duration at{}, lasting{};

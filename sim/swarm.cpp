@@ -146,7 +146,7 @@ class Swarm {
       if (has_partitions) {
         FaultPlan& partition = add_link_fault();
         partition.link.loss = 1;
-        partition.link.is_filtered = i % 2 == 1;  // the sender is told
+        partition.link.is_filtered = i % 2 == 1;  // the sender gets an error
       }
       if (has_changes) {
         path::SimLink changed = draw_link();

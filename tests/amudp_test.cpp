@@ -124,7 +124,7 @@ TEST(Amudp, ByACommandOfTheUser) {
       run({"env", "AMUDP_CSPAWN_CMD=for i in $(seq %N); do %C & done; wait", program("kinds"), "3", "C", "1", "P"}), 3);
 }
 
-// A shell script stands in for ssh. It drops the host name, and its input stays open.
+// A shell script stands in for ssh. It drops the host name and passes its input on.
 TEST(Amudp, BySsh) {
   const std::string shell = testing::TempDir() + "/ssh_for_amudp_test.sh";
   std::ofstream(shell) << "#!/bin/sh\nshift 3\nexec /bin/sh -c \"$1\"\n";

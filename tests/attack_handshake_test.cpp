@@ -181,8 +181,8 @@ TEST_F(SpoofedHandshake, AnOpenSessionGoesOn) {
   expect_held(before, 256 << 10);
 }
 
-// The newcomer has the answer to its hello, but its first segment is not yet acknowledged. Forged hellos without this
-// synchronization, as in the next test, would come too late.
+// The newcomer has the answer to its hello, but has sent no segment yet. Without this pause, as in the next test, most
+// forged hellos come too late.
 TEST_F(SpoofedHandshake, NobodyElseGetsThePlaceOfWhoIsBeingOpened) {
   for (int i = 0; i < 10; ++i) {
     Stranger newcomer(victim_.core->address(), host(1 + i));

@@ -248,7 +248,7 @@ TEST_P(NetMessage, ManyThreadsLoseAndRepeatNothing) {
   expect_settled(far());
 }
 
-// At any moment, adds exceed ended operations by the number of queued buffers.
+// At any moment, adds exceed ended operations by at most the number of buffers.
 TEST_P(NetMessage, TheFiguresAgreeAtEachMoment) {
   constexpr std::size_t kBuffers = 8, kLength = 16;
   constexpr std::uint64_t kMessages = 400;

@@ -35,7 +35,7 @@ class Outlet {
   explicit Outlet(int to) : to_(to) {}
   void put(std::string_view text);
   bool is_waiting() const { return !waiting_.empty(); }
-  /// Returns whether the output is a pipe that nobody reads any more.
+  /// Returns whether the output is a pipe without a reader.
   bool has_lost_reader() const { return has_lost_reader_; }
   int descriptor() const { return to_; }
 

@@ -1,4 +1,4 @@
-// A console's processes, when others reap them and when nobody reads their output.
+// A console's processes: another process reaps them, or their output has no reader.
 
 #include "doors/amudp/children.hpp"
 
@@ -115,7 +115,7 @@ TEST(AmudpChildren, AReaderThatStopsHoldsUpWhoWritesAndNobodyElse) {
                 poll(looks.data(), looks.size(), 10);
                 children.serve();
               };
-              for (int i = 0; i < 50; ++i) look();  // nobody reads
+              for (int i = 0; i < 50; ++i) look();  // the output has no reader
               if (!children.has_output() || children.has_lost_reader()) return 2;
               std::size_t taken = 0;
               std::string piece(65536, ' ');

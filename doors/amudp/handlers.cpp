@@ -82,7 +82,7 @@ void end_process(const am::Endpoint& endpoint, const am::Returned& returned) {
 }  // namespace
 
 void call_error_handler(void* context, am::Endpoint& at, const am::Returned& returned) {
-  if (returned.refusal == am::Refusal::left) return;  // AM-2 has no such code, and nobody waits for the message
+  if (returned.refusal == am::Refusal::left) return;  // AM-2 has no such code, and no caller waits for the message
   amudp_ep& endpoint = *static_cast<amudp_ep*>(context);
   const bool was_request = returned.operation <= am::Operation::request_long;
   amudp_returned_t block{.translation = was_request ? static_cast<int>(returned.translation) : -1,

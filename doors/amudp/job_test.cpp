@@ -70,7 +70,7 @@ class Rank {
   void greet(const std::string& secret, int number) {
     std::vector<std::byte> hello(kSecretText + sizeof(std::uint32_t));
     std::memcpy(hello.data(), secret.data(), std::min(secret.size(), kSecretText));
-    const std::uint32_t pid = 1'000'000'000U + static_cast<unsigned>(number);  // nobody's PID
+    const std::uint32_t pid = 1'000'000'000U + static_cast<unsigned>(number);  // an unused PID
     std::memcpy(hello.data() + kSecretText, &pid, sizeof pid);
     send(Frame::hello, number, hello);
   }
@@ -238,7 +238,7 @@ TEST(AmudpJob, WhoeverNeverReadsIsGivenUp) {
   EXPECT_EQ(console.end(), 1);
 }
 
-// Without a descriptor, a connection waits and nobody spins.
+// Without a free descriptor, the connection waits and no process spins.
 TEST(AmudpJob, WithoutDescriptorsRanksWaitAndTheProcessorRests) {
   EXPECT_EQ(base::exit_of_child([] {
               RunningConsole console(1);

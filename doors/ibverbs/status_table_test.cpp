@@ -297,7 +297,7 @@ TEST_P(DatagramStatus, LongerThanTheMtuEndsSendingOnly) {
   EXPECT_EQ(a.state(), IBV_QPS_SQE);
   ASSERT_EQ(datagram(a, 2, to_b, b, 10), 0);
   EXPECT_EQ(ends.one_at_a().status, IBV_WC_WR_FLUSH_ERR);
-  ASSERT_EQ(datagram(b, 3, to_a, a, 10), 0);  // receiving goes on
+  ASSERT_EQ(datagram(b, 3, to_a, a, 10), 0);  // receiving continues
   const ibv_wc received = ends.one_at_a();
   EXPECT_EQ(received.wr_id, 50u);
   EXPECT_EQ(received.byte_len, 50u);
@@ -314,7 +314,7 @@ TEST_P(DatagramStatus, LongerThanTheMtuEndsSendingOnly) {
   EXPECT_EQ(ibv_destroy_ah(to_a), 0);
 }
 
-// The call refuses what is visible in the request alone.
+// The call refuses errors that the request alone shows.
 TEST(ImmediateErrors, AreAnsweredByThePost) {
   TwoEnds ends(Apart::same_device);
   auto& [a, b] = ends;

@@ -1,4 +1,4 @@
-// Memory windows through the C calls: what they expose, and when that ends.
+// Memory windows through the C calls: the memory that they expose, and when the exposure ends.
 
 #include "doors/ibverbs/two_ends_for_tests.hpp"
 

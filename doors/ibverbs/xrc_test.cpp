@@ -1,4 +1,4 @@
-// XRC through the C calls: what is checked of their structures. What travels is tested in src/verbs/xrc_test.cpp.
+// XRC through the C calls: checks of their structures. src/verbs/xrc_test.cpp tests the traffic.
 #include <fcntl.h>
 #include <unistd.h>
 

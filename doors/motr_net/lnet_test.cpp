@@ -151,12 +151,12 @@ TEST_F(LnetPair, msg) {
   EXPECT_EQ(figures.nqs_max_bytes, 100u);
   near_->wait_for({M0_NET_TM_STARTED});  // and until its callbacks have returned
   EXPECT_EQ(to_far_->nep_ref.ref_cnt, 1) << "sends have given theirs back";
-  // Without a receive buffer a send succeeds all the same, and the receiver is told.
+  // Without a receive buffer a send succeeds nevertheless, and the receiver gets an event.
   ASSERT_EQ(two_->send(*near_, to_far_, 8), 0);
   EXPECT_EQ(told_.wait_for(1).at(0).status, 0);
   m0_net_end_point* made = nullptr;
   EXPECT_EQ(m0_net_end_point_create(&made, near_.get(), "0@lo:12345:34:*"), -EINVAL);
-  // To a machine that does not exist: Motr over LNet reports nothing; here the sender is told.
+  // To a machine that does not exist: Motr over LNet reports nothing; here the sender gets an error.
   m0_net_end_point* const absent = near_->end_point("0@lo:12345:34:77");
   ASSERT_EQ(two_->send(*near_, absent, 8), 0);
   EXPECT_EQ(told_.wait_for(2).at(1).status, -ECONNREFUSED);

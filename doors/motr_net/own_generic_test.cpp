@@ -200,7 +200,7 @@ TEST_F(OwnTest, failure) {
   ASSERT_EQ(one.start("0@lo:12345:37:1"), 0);
   ASSERT_EQ(other.start("0@lo:12345:37:2"), 0);
   m0_net_end_point* const there = one.end_point("0@lo:12345:37:2");
-  // No receive buffer, or none large enough: the receiver is told.
+  // No receive buffer, or none large enough: the receiver gets an event.
   for (std::size_t i = 1; i <= 2; ++i) {
     ASSERT_EQ(buf.send(one, there, 100), 0);
     told_.wait_for(i);

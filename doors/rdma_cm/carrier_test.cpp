@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kOutcomeAtMost = 20'000;  // ms; only ends a failing test
 
-// A socket that accepts everything and never answers: such a peer could hold a message for ever.
+// A socket that accepts everything and never answers: such a peer could hold a message indefinitely.
 TEST(ManagerCarrier, LosesPatienceWithAPeerThatSaysNothing) {
   const base::FileDescriptor wake(::eventfd(0, EFD_CLOEXEC));
   Carrier carrier(wake.get(), std::chrono::milliseconds(20));

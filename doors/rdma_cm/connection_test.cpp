@@ -95,7 +95,7 @@ TEST(Connection, TellsBothSidesTheTermsOfTheOther) {
   const Step asked = initiator.connect(request_to_v4(), kOurs, words("hello"), kStart);
   const Told request = Connection::request_told(*asked.send);
   EXPECT_EQ(request.terms.qp_num, 0x11U);
-  EXPECT_EQ(request.terms.responder_resources, 3);  // the initiator depth of the peer is what we serve
+  EXPECT_EQ(request.terms.responder_resources, 3);  // the peer's initiator depth
   EXPECT_EQ(request.terms.initiator_depth, 2);
   EXPECT_EQ(request.data.length, 56);  // the full field, as in the kernel
   EXPECT_EQ(request.data.bytes[0], 'h');

@@ -28,7 +28,7 @@ namespace fairlead::rdma_cm {
 struct ServiceCounters {
   std::uint64_t requests = 0;
   std::uint64_t no_listener = 0;   // requests for a port space without a listener
-  std::uint64_t backlog_full = 0;  // requests that were told to try again
+  std::uint64_t backlog_full = 0;  // requests answered with "try again"
   std::uint64_t unknown_name = 0;  // messages for a connection that does not exist here
   std::uint64_t wrong_sender = 0;  // messages for a connection of another sender
   std::uint64_t repeated = 0;      // requests that have an id already
@@ -76,7 +76,7 @@ class Service {
   void apply(const std::shared_ptr<Id>& id, const Step& step);
   /// Queues an event for the program.
   void tell(const std::shared_ptr<Id>& id, const Told& told, const std::shared_ptr<Id>& child = nullptr);
-  /// Call when the program has been told of this request.
+  /// Call when the program has got the event of this request.
   static void told_of_request(Id& listener, const Id& child) { listener.backlog.release(child.peer); }
   int listen(const std::shared_ptr<Id>& id, std::uint32_t backlog);
   /// Joins the group and queues the event. Returns null if the id is in too many groups.

@@ -1,5 +1,5 @@
 // Processes of a job leave while others still send to them: in any order, with requests, replies and long messages in
-// flight, polling and blocking. An orderly end is no error for anybody. The death of a process is one, reported once
+// flight, polling and blocking. An orderly end causes no error. The death of a process does, reported once
 // for each request to it.
 //
 // FAIRLEAD_TEST_LEAVES=1000 runs each case so many times instead of a few.
@@ -104,7 +104,7 @@ class Rank {
   static void on_echo(void* context, Token& token, const Message& message) {
     auto& rank = *static_cast<Rank*>(context);
     ++rank.board_.served[rank.number_];
-    // The next long message may be arriving at the same place, so nobody may read there.
+    // The next long message may be arriving at the same place, so the test must not read there.
     const auto bytes = std::span(rank.data_).first(message.data.size());
     static_cast<void>(message.size == Size::large ? token.reply_long(0, kEchoBack, bytes, message.arguments)
                                                   : token.reply_medium(kEchoBack, message.data, message.arguments));
@@ -121,7 +121,7 @@ class Rank {
       EXPECT_EQ(endpoint.map(static_cast<std::uint32_t>(other), board_.names[other], kKey), Status::ok);
     }
   }
-  /// Nobody leaves before all have heard each other: the end of an unknown peer could not be noticed.
+  /// No rank leaves before all have heard each other, because the end of an unknown peer cannot be noticed.
   void meet(Bundle& bundle, Endpoint& endpoint) {
     for (std::uint32_t to = 0; to < kRanks; ++to) {
       while (to != number_ && !is_heard_[to]) {

@@ -1,6 +1,6 @@
 #pragma once
 // A test fixture: two endpoints that know each other, in one engine or in two over loopback, with handlers that record
-// what they got.
+// the messages that they got.
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 #pragma once
-// A descriptor whose last close takes an hour: a lingering TCP socket, full of data that nobody reads.
+// A descriptor whose last close takes an hour: a lingering TCP socket, full of unread data.
 
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -38,7 +38,7 @@ class LingeringSocket {
 
   int get() const { return socket_.get(); }
   FileDescriptor take() { return std::move(socket_); }
-  /// Lets a thread that closes it go on.
+  /// Ends the lingering, so that a thread that is closing it returns.
   void abort() { other_.reset(); }
 
  private:

@@ -9,7 +9,7 @@ namespace fairlead::base {
 namespace {
 
 // Kernels before 5.14 cannot populate and return EINVAL, as newer ones do for a missing right. A test on our own stack
-// tells which it is.
+// distinguishes the two.
 bool can_populate(std::uintptr_t page) {
   char here = 0;
   const std::uintptr_t at = reinterpret_cast<std::uintptr_t>(&here) & ~(page - 1);

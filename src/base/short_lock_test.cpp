@@ -12,7 +12,7 @@ namespace {
 TEST(ShortLock, IsHeldByOneAtATime) {
   constexpr int kThreads = 4, kRounds = 20'000;
   ShortLock lock;
-  std::array<int, 8> counts{};  // all equal whenever nobody holds the lock
+  std::array<int, 8> counts{};  // all equal while the lock is free
   std::vector<std::thread> threads;
   threads.reserve(kThreads);
   for (int i = 0; i < kThreads; ++i) {

@@ -11,7 +11,7 @@
 namespace fairlead::base {
 namespace {
 
-// Time limit of the test, not of what is tested.
+// Time limit of the test, not of the closer.
 bool wait_until(auto&& is_so) {
   for (int i = 0; i < 10'000 && !is_so(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   return is_so();

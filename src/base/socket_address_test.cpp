@@ -116,7 +116,7 @@ TEST(SocketAddress, HashDependsOnEveryFieldAndTheSeed) {
   EXPECT_NE(hash(address), SocketAddressHash{42}(address));
 }
 
-// If somebody could make a factor zero, all products would be equal, whatever the seed.
+// If an input could make a factor zero, all products would be equal, whatever the seed.
 TEST(SocketAddress, NoneCanBeChosenToMeetWithoutTheSeed) {
   auto address = *SocketAddress::from_ip("fe80::1", 20480);
   for (const std::uint64_t seed : {0x1234'5678'9abc'def0ULL, 0x0fed'cba9'8765'4321ULL}) {

@@ -34,7 +34,7 @@ TEST(EndPointTable, KnowsItsOwn) {
   EXPECT_EQ(table.find(Destination()), nullptr);
 }
 
-// A destination holds no reference. After its end point is swept it names nothing, whoever uses the index then.
+// A destination holds no reference. After its end point is swept, it names no other end point that reuses the index.
 TEST(EndPointTable, DestinationsOfWhatIsGoneNameNothing) {
   EndPointTable table(1);
   const Destination kept = table.find_or_make(remote(1));

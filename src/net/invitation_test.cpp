@@ -1,4 +1,4 @@
-// How two programs meet.
+// Invitations: how two programs connect.
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -118,7 +118,7 @@ TEST_F(InvitationTest, NeedsAMachineAndBuffersThatArePassive) {
 TEST_F(InvitationTest, TheOtherEndMayBeLateGoneOrAStranger) {
   EXPECT_EQ(meet(near_, near_socket_.get(), {}, Instant::clock::now()).error().status, Status::timed_out);
   std::array<char, 512> said{};
-  ASSERT_GT(::read(far_socket_.get(), said.data(), said.size()), 0);  // the invitation was sent all the same
+  ASSERT_GT(::read(far_socket_.get(), said.data(), said.size()), 0);  // the invitation was sent nevertheless
   ASSERT_EQ(::write(far_socket_.get(), "HTTP/1.1", 8), 8);
   EXPECT_EQ(meet(near_, near_socket_.get(), {}, soon()).error().system_errno, EPROTO);
   far_socket_ = base::FileDescriptor();

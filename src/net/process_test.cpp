@@ -104,7 +104,7 @@ TEST_F(NetProcess, AChildAnswersAndExitsAndNothingOfTheParentsIsGone) {
   EXPECT_TRUE(the_program()->sends_to_itself());
 }
 
-// The child frees what it has inherited before it exits.
+// The child destroys its inherited objects before it exits.
 TEST_F(NetProcess, WhatAChildFreesIsNotTakenFromTheParent) {
   EXPECT_EQ(base::exit_of_child([] {
               the_program().reset();

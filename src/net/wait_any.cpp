@@ -41,7 +41,7 @@ std::expected<std::size_t, Status> TransferMachine::wait_any(std::span<TransferM
       if (!is_armed) return std::unexpected(is_armed.error());
       if (!*is_armed) return all.size();
       const int descriptor = machine->descriptor();
-      // The machine has stopped meanwhile and would wake nobody.
+      // The machine has stopped meanwhile and would not wake this thread.
       if (descriptor < 0) return std::unexpected(Status::bad_state);
       all.push_back({descriptor, POLLIN, 0});
     }

@@ -19,7 +19,7 @@
 namespace fairlead::observe {
 namespace {
 
-// Nobody can map it for writing any more; the existing mapping stays.
+// No new writable mapping is possible; the existing one stays.
 constexpr int kStatsSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
 
 std::unexpected<Error> no_page(std::string_view what) {

@@ -124,7 +124,7 @@ TEST(StatsPage, IsNotReadHalfWritten) {
   EXPECT_TRUE(read_stats(page.descriptor(), kOnce));
 }
 
-/// A page that somebody forged.
+/// A forged page.
 class MadeUpPage : public testing::Test {
  protected:
   MadeUpPage() {
@@ -335,7 +335,7 @@ TEST(StatsFinder, ReadsNoOtherPageThatTookThePlace) {
   EXPECT_FALSE(found[0].read(kOnce));
 }
 
-// The process names the bell: what it names must be the pipe that it declares.
+// The page contains the bell's descriptor number, which must be that of the declared pipe.
 TEST(StatsFinder, WritesIntoNoOtherPipe) {
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_NONBLOCK), 0);

@@ -213,7 +213,7 @@ bool FaultyPath::emit_held(std::uint32_t name, base::Instant now) {
   return true;
 }
 
-// Returns false if the path below has no room for what is due.
+// Returns false if the path below has no room for the datagrams that are due.
 bool FaultyPath::release_due(base::Instant now) {
   while (!reordered_.empty() && reordered_.front().until <= now) [[unlikely]] {
     const Reordered expired = reordered_.front();

@@ -1,6 +1,6 @@
 #pragma once
-// A path that injects faults into what it sends, by plan and seed, on top of any other path (docs/faults.md). It does
-// not touch what it receives: both ends of a conversation can have plans of their own.
+// A path that injects faults into sent datagrams, by plan and seed, on top of any other path (docs/faults.md). It does
+// not change received datagrams: both ends of a conversation can have plans of their own.
 //
 // Each datagram of a train has its own fate, in this order: dropped; corrupted; duplicated; held back until later ones
 // to its peer have passed; delayed. Consecutive unharmed datagrams of a train stay a train. Each fate takes the same

@@ -74,7 +74,7 @@ class World {
     FAIL() << "something is due for ever";
   }
 
-  /// Takes what has arrived by now.
+  /// Takes the datagrams that have arrived by now.
   void look() {
     network_.advance(now);
     for (Path* path : {right.get(), third.get()}) {

@@ -46,7 +46,7 @@ class GroupSockets {
     base::SocketAddress group;         // that it was sent to
     std::span<const std::byte> bytes;  // valid until the next collect()
   };
-  /// Returns what has arrived, without waiting.
+  /// Returns the datagrams that have arrived, without waiting.
   std::span<const Received> collect();
   /// Readable when collect() has something; -1 if there is none.
   int descriptor() const { return epoll_.get(); }

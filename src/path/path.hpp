@@ -66,7 +66,7 @@ class Path {
   /// the network refuses counts as taken and lost.
   virtual std::size_t send(std::span<const Train> trains, base::Instant now) = 0;
 
-  /// Collects what has arrived, without waiting. Fills at most out.size() entries and returns how many.
+  /// Collects arrived datagrams without waiting. Fills at most out.size() entries and returns how many.
   virtual std::size_t collect(std::span<Arrival> out, base::Instant now) = 0;
 
   /// Returns at most out.size() of the errors noticed since the last call.

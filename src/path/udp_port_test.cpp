@@ -1,4 +1,4 @@
-// The port belongs to one process: nobody else can bind it, and it is free as soon as its owner has ended.
+// The port belongs to one process: no other can bind it, and it is free as soon as its owner has ended.
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>

@@ -141,7 +141,7 @@ TEST(Waiting, EndsAtItsDeadline) {
   EXPECT_EQ(queue.wait({}, kNever).value_or(9), 0U);
 }
 
-// Its events belong to whoever reads the channel.
+// Its events belong to the thread that reads the channel.
 TEST(Waiting, IsRefusedBesideAChannel) {
   Side side(1, Road::self);
   WorkCompletion none;

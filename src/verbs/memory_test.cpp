@@ -351,7 +351,7 @@ TEST(Threads, PostAndPollOnDifferentAndOnTheSameObjects) {
   EXPECT_EQ(sent, kThreads * kEach);
 }
 
-// After a queue pair is destroyed, none of its requests completes, and nobody writes to deregistered memory.
+// After a queue pair is destroyed, none of its requests completes, and peers do not write to deregistered memory.
 TEST(Threads, DestroyWhatIsBusyWhileOthersPollItsQueue) {
   constexpr std::uint32_t kLength = 20'000;
   constexpr std::uint64_t kRounds = 25, kEach = 16;

@@ -6,7 +6,7 @@ namespace fairlead::verbs {
 namespace {
 
 constexpr std::uint32_t kLength = 200'000;
-constexpr std::size_t kAt = 1'000'000;  // where the window lies in b's memory
+constexpr std::size_t kAt = 1'000'000;  // the window's offset in b's memory
 constexpr std::uint32_t kBindable = access::local_write | access::mw_bind;
 
 using Way = std::tuple<Road, QpType>;

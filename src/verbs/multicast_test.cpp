@@ -1,4 +1,4 @@
-// UD to multicast groups: who receives what, what is dropped and counted, and what is impossible (docs/queue-pairs.md).
+// UD to multicast groups: delivery, counted drops, and operations that are refused (docs/queue-pairs.md).
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -100,7 +100,7 @@ Result<> check(const DeviceLimits& limits, const QpOptions& options) {
   return {};
 }
 
-/// Opens the queue pair in the engine. On failure, releases what was taken for it.
+/// Opens the queue pair in the engine. On failure, releases all resources taken for it.
 Result<> open(PairState& state, const qp::PairPlan& plan) {
   ContextState& context = *state.context;
   auto opened = context.pair_core->open_pair(plan);
