@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr auto kPatience = 30s;  // ends a failing test only
+constexpr auto kFairleaddWithin = 30s;  // ends a failing test only
 
 class Fairleadd : public testing::Test {
  protected:
@@ -39,7 +39,7 @@ class Fairleadd : public testing::Test {
   std::string socket() const { return folder_ + "/host"; }
   std::unique_ptr<ChildProcess> start() const {
     auto daemon = std::make_unique<ChildProcess>(std::vector<std::string>{program(), "--socket", socket()});
-    EXPECT_TRUE(daemon->wait_for_text("listens at", kPatience)) << daemon->error_output();
+    EXPECT_TRUE(daemon->wait_for_text("listens at", kFairleaddWithin)) << daemon->error_output();
     return daemon;
   }
   /// Returns the command line of a program that attaches to the daemon.
@@ -51,7 +51,7 @@ class Fairleadd : public testing::Test {
   std::unique_ptr<ChildProcess> start_server() const {
     auto server =
         std::make_unique<ChildProcess>(attached({FAIRLEAD_COMMAND, "bulkping", "server", "--address", address_}));
-    EXPECT_TRUE(server->wait_for_text("serving at", kPatience)) << server->error_output();
+    EXPECT_TRUE(server->wait_for_text("serving at", kFairleaddWithin)) << server->error_output();
     return server;
   }
   std::vector<std::string> client(std::string_view loops) const {
@@ -72,7 +72,7 @@ TEST_F(Fairleadd, CarriesMessagesAndBulkBetweenTwoPrograms) {
   EXPECT_EQ(finished.exit_code, 0) << finished.error_output;
   EXPECT_THAT(finished.output, HasSubstr("all verified"));
   daemon->send_signal(SIGTERM);
-  EXPECT_EQ(daemon->wait(kPatience), 0) << daemon->error_output();
+  EXPECT_EQ(daemon->wait(kFairleaddWithin), 0) << daemon->error_output();
   EXPECT_FALSE(std::filesystem::exists(socket()));
 }
 
@@ -80,12 +80,12 @@ TEST_F(Fairleadd, AKilledOneEndsItsApplicationsWithItsCauseAndComesBack) {
   auto daemon = start();
   const auto server = start_server();
   ChildProcess busy(client("1000000"));
-  ASSERT_TRUE(wait_until_busy(busy.pid(), 50ms, kPatience));
+  ASSERT_TRUE(wait_until_busy(busy.pid(), 50ms, kFairleaddWithin));
   daemon->send_signal(SIGKILL);
-  daemon->wait(kPatience);
-  EXPECT_NE(busy.wait(kPatience), 0);
+  daemon->wait(kFairleaddWithin);
+  EXPECT_NE(busy.wait(kFairleaddWithin), 0);
   EXPECT_THAT(busy.error_output(), HasSubstr("host engine has ended"));
-  EXPECT_EQ(server->wait(kPatience), 1);
+  EXPECT_EQ(server->wait(kFairleaddWithin), 1);
   EXPECT_THAT(server->error_output(), HasSubstr("host engine has ended"));
   daemon = start();  // replaces the socket file that the killed daemon has left
   const auto second = start_server();
@@ -95,7 +95,7 @@ TEST_F(Fairleadd, AKilledOneEndsItsApplicationsWithItsCauseAndComesBack) {
 TEST_F(Fairleadd, EndsInOrderWithItsTerminal) {
   const auto daemon = start();
   daemon->send_signal(SIGHUP);
-  EXPECT_EQ(daemon->wait(kPatience), 0) << daemon->error_output();
+  EXPECT_EQ(daemon->wait(kFairleaddWithin), 0) << daemon->error_output();
   EXPECT_FALSE(std::filesystem::exists(socket()));
 }
 
@@ -124,19 +124,19 @@ TEST_F(Fairleadd, IsStartedByTheFirstWhoConnectsToASocketOfSystemds) {
   const auto words = handed_over(listener, {program(), "--socket", socket()});
   ChildProcess early(client("1"));  // waits in the backlog until the daemon starts; bulkping has no server yet
   auto daemon = std::make_unique<ChildProcess>(words);
-  EXPECT_EQ(early.wait(kPatience), 1);
+  EXPECT_EQ(early.wait(kFairleaddWithin), 1);
   EXPECT_THAT(early.error_output(), Not(HasSubstr("host engine"))) << "it was served";
   {
     const auto server = start_server();
     daemon->send_signal(SIGKILL);
-    daemon->wait(kPatience);
-    EXPECT_EQ(server->wait(kPatience), 1);
+    daemon->wait(kFairleaddWithin);
+    EXPECT_EQ(server->wait(kFairleaddWithin), 1);
   }
   daemon = std::make_unique<ChildProcess>(words);
   const auto server = start_server();
   EXPECT_EQ(run(client("5")).exit_code, 0);
   daemon->send_signal(SIGTERM);
-  EXPECT_EQ(daemon->wait(kPatience), 0) << daemon->error_output();
+  EXPECT_EQ(daemon->wait(kFairleaddWithin), 0) << daemon->error_output();
   EXPECT_TRUE(std::filesystem::exists(socket())) << "not ours to remove";
 }
 
@@ -158,7 +158,7 @@ TEST_F(Fairleadd, TellsItsSupervisorThatItIsReadyAndLives) {
   const auto next = [&] {
     pollfd waits{supervisor.get(), POLLIN, 0};
     char text[64] = {};
-    if (::poll(&waits, 1, std::chrono::milliseconds(kPatience).count()) == 1)
+    if (::poll(&waits, 1, std::chrono::milliseconds(kFairleaddWithin).count()) == 1)
       EXPECT_GT(::recv(supervisor.get(), text, sizeof text - 1, 0), 0);
     return std::string(text);
   };
@@ -169,7 +169,7 @@ TEST_F(Fairleadd, TellsItsSupervisorThatItIsReadyAndLives) {
 
 TEST_F(Fairleadd, TakesAsManyDescriptorsAsItMay) {
   ChildProcess daemon({"sh", "-c", fmt::format("ulimit -Sn 64; exec {} --socket {}", program(), socket())});
-  ASSERT_TRUE(daemon.wait_for_text("listens at", kPatience)) << daemon.error_output();
+  ASSERT_TRUE(daemon.wait_for_text("listens at", kFairleaddWithin)) << daemon.error_output();
   std::ifstream limits(fmt::format("/proc/{}/limits", daemon.pid()));
   const std::string all(std::istreambuf_iterator<char>(limits), {});
   EXPECT_THAT(all, HasSubstr("Max open files"));

@@ -148,6 +148,7 @@ TEST_F(HandoverTest, WhatContradictsItselfIsRefused) {
   EXPECT_NE(error_after([](State& state) { state.ports.clear(); }), "none");
   EXPECT_NE(error_after([](State& state) { state.messages.placements[0].placement.size = kBytes + 1; }), "none");
   EXPECT_NE(error_after([](State& state) { state.messages.placements[0].placement.size = kBytes - 1; }), "none");
+  EXPECT_NE(error_after([](State& state) { state.messages.placements[0].placement.offset = 1; }), "none");
   EXPECT_NE(error_after([](State& state) { state.messages.operations.pop_back(); }), "none");
   EXPECT_NE(error_after([&](State& state) { receive(state).kind = OperationKind::loan; }), "none");
   EXPECT_NE(error_after([&](State& state) { receive(state).fill = kBytes + 1; }), "none");
