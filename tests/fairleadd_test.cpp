@@ -197,6 +197,7 @@ TEST_F(Fairleadd, SaysWhatIsWrongWithItsSettings) {
   EXPECT_EQ(good.exit_code, 0) << good.error_output;
   EXPECT_THAT(good.output, HasSubstr(socket()));
   EXPECT_THAT(said({"--socket", "relative", "--check"}), HasSubstr("absolute path"));
+  EXPECT_THAT(said({"--socket", "/tmp/" + std::string(200, 'x'), "--check"}), HasSubstr("too long"));
   const auto daemon = start();
   EXPECT_THAT(said({"--socket", socket()}), HasSubstr("another fairleadd"));
 }

@@ -51,7 +51,10 @@ Result<Name> Name::make(const std::string& text, bool is_abstract) {
   name.address_.sun_family = AF_UNIX;
   if (text.size() + 1 > sizeof name.address_.sun_path) {
     return std::unexpected(
-        Error{Status::invalid, 0, fmt::format("'{}' is too long for a Unix socket: shorten shm_directory", text)});
+        Error{Status::invalid, 0,
+              fmt::format("'{}' is too long for a Unix socket: use a shorter path for it (the socket of fairleadd, or "
+                          "shm_directory)",
+                          text)});
   }
   std::memcpy(name.address_.sun_path + (is_abstract ? 1 : 0), text.data(), text.size());
   name.length_ = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + text.size() + 1);
