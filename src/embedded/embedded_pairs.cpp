@@ -74,37 +74,51 @@ void EmbeddedPairs::press(const qp::Withdrawal& withdrawal) {
 // Waits first until no message in flight refers to the object, then until no local peer accesses it. Without memory for
 // the list of those peers it returns false, and is asked again.
 bool EmbeddedPairs::is_over(qp::Withdrawal& withdrawal) try {
-  if (withdrawal.kind == qp::Withdrawal::Kind::nothing) return true;
-  {
-    const Driver::Locked lock(driver_);
-    shm::Connections* const connections = driver_.engine().connections();
-    if (!withdrawal.has_readers && (!withdrawal.waits_for_quiet || is_quiet(withdrawal))) {
-      const bool is_region = withdrawal.kind == qp::Withdrawal::Kind::region;
-      if (connections != nullptr && connections->arena() != nullptr) {
-        withdrawal.readers = connections->read_sections().readers(
-            is_region ? shm::Withdrawn::region(withdrawal.key >> 8) : shm::Withdrawn::pair(withdrawal.pair.index));
-      }
-      withdrawal.has_readers = true;
-      withdrawal.force_at = next_force();
-    }
-    if (withdrawal.has_readers)
-      std::erase_if(withdrawal.readers, [&](const auto& one) { return connections->read_sections().has_left(one); });
-    if (!withdrawal.has_readers || !withdrawal.readers.empty()) {
-      if (base::MonotonicClock::now() < withdrawal.force_at) return false;
-      press(withdrawal);
-      withdrawal.force_at = next_force();
-      return false;
-    }
-    // From now on another queue pair may get its number.
-    if (withdrawal.frees_pair) driver_.engine().pairs().free_pair(withdrawal.pair);
-  }
+  if (withdrawal.kind != qp::Withdrawal::Kind::nothing && !is_unused(withdrawal)) return false;
   if (withdrawal.remap) {
     const std::scoped_lock sharing(sharing_);
     unshare(withdrawal.remap);
+    withdrawal.remap.reset();
   }
   return true;
 } catch (const std::bad_alloc&) {
   return false;
+}
+
+bool EmbeddedPairs::is_unused(qp::Withdrawal& withdrawal) {
+  const Driver::Locked lock(driver_);
+  shm::Connections* const connections = driver_.engine().connections();
+  if (!withdrawal.has_readers && (!withdrawal.waits_for_quiet || is_quiet(withdrawal))) {
+    const bool is_region = withdrawal.kind == qp::Withdrawal::Kind::region;
+    if (connections != nullptr && connections->arena() != nullptr) {
+      withdrawal.readers = connections->read_sections().readers(
+          is_region ? shm::Withdrawn::region(withdrawal.key >> 8) : shm::Withdrawn::pair(withdrawal.pair.index));
+    }
+    withdrawal.has_readers = true;
+    withdrawal.force_at = next_force();
+  }
+  if (withdrawal.has_readers)
+    std::erase_if(withdrawal.readers, [&](const auto& one) { return connections->read_sections().has_left(one); });
+  if (withdrawal.has_readers && withdrawal.readers.empty()) {
+    end(withdrawal);
+    return true;
+  }
+  if (base::MonotonicClock::now() < withdrawal.force_at) return false;
+  press(withdrawal);
+  withdrawal.force_at = next_force();
+  return false;
+}
+
+/// From now on another queue pair may get the number, another region the slot, and local peers see the region's current
+/// memory, if it has any.
+void EmbeddedPairs::end(qp::Withdrawal& withdrawal) {
+  qp::QueuePairs& pairs = driver_.engine().pairs();
+  if (withdrawal.frees_pair) pairs.free_pair(withdrawal.pair);
+  if (withdrawal.kind == qp::Withdrawal::Kind::region) {
+    pairs.regions().end_withdrawal(withdrawal.key);
+    pairs.publish_region(withdrawal.key);
+  }
+  withdrawal.kind = qp::Withdrawal::Kind::nothing;
 }
 
 void EmbeddedPairs::finish(qp::Withdrawal withdrawal) {
@@ -185,6 +199,7 @@ Status EmbeddedPairs::begin_remove_region(std::uint32_t key, qp::Withdrawal& wit
     qp::QueuePairs& pairs = driver_.engine().pairs();
     if (!pairs.regions().is_known(key)) return Status::stale;
     if (pairs.regions().has_windows(key)) return Status::in_use;
+    pairs.regions().begin_withdrawal(key);
     pairs.regions().remove(key);
     pairs.publish_region(key);
   }
@@ -210,7 +225,10 @@ Result<> EmbeddedPairs::begin_change_region(std::uint32_t key, const qp::RegionP
     const Driver::Locked lock(driver_);
     qp::QueuePairs& pairs = driver_.engine().pairs();
     if (!pairs.regions().has_windows(key)) status = pairs.regions().change(key, placed);
-    if (status == Status::ok) pairs.publish_region(key);
+    if (status == Status::ok) {
+      pairs.regions().begin_withdrawal(key);
+      pairs.publish_region(key);
+    }
   }
   if (status != Status::ok) {
     unshare(remap);

@@ -64,6 +64,9 @@ class EmbeddedPairs final : public qp::PairCore {
   bool is_quiet(const qp::Withdrawal& withdrawal) const;
   /// Expels the peers that have delayed a withdrawal for longer than the give-up time.
   void press(const qp::Withdrawal& withdrawal);
+  /// Returns true, and ends the withdrawal, once nobody uses the object any more.
+  bool is_unused(qp::Withdrawal& withdrawal);
+  void end(qp::Withdrawal& withdrawal);
   /// Moves the region's memory into the arena, where local peers access it directly, if rights and memory permit this.
   void share(qp::RegionPlan& plan, std::optional<std::uint32_t>& remap);
   void unshare(std::optional<std::uint32_t> remap);

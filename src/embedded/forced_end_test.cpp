@@ -10,6 +10,7 @@
 #include "base/place_for_tests.hpp"
 #include "embedded/attach.hpp"
 #include "engine/engine_options.hpp"
+#include "onesided/shared_tables.hpp"
 #include "shm/connections.hpp"
 
 namespace fairlead::embedded {
@@ -20,11 +21,17 @@ class ForcedEnd : public testing::Test {
   void SetUp() override {
     ::alarm(60);  // ends a test that hangs
     engine::EngineOptions options;
+    constexpr std::uint64_t kShared = 1 << 20;
     ASSERT_TRUE(options.set("give_up_after", "50") && options.set("path", "shm"));
+    ASSERT_TRUE(options.set(engine::Option::shm_shared_max, kShared));
     base::SocketAddress place = base::place_for_tests(1);
     place.port = 20480;  // a port with queue pair numbers
     core_ = attach_embedded(place, options).value();
-    guest_ = shm::Connections::open(base::place_for_tests(2), 5, {.ring_bytes = 64 * 1024}).value();
+    guest_ = shm::Connections::open(base::place_for_tests(2), 5,
+                                    {.ring_bytes = 64 * 1024,
+                                     .arena_bytes = sizeof(onesided::SharedTables) + kShared,
+                                     .arena_head_bytes = sizeof(onesided::SharedTables)})
+                 .value();
     ASSERT_TRUE(guest_->ask(core_->address(), {}));
     for (int i = 0; i < 1'000'000 && guest_->counters().opened == 0; ++i) guest_->attend({});
     ASSERT_EQ(guest_->counters().opened, 1u);
@@ -66,6 +73,44 @@ TEST_F(ForcedEnd, WhoeverLeavesInTimeStays) {
   there.leave();
   EXPECT_EQ(core_->pairs()->remove_region(key), Status::ok);
   EXPECT_EQ(put_out(), 0u);
+}
+
+// While a peer accesses a region, others must not find the memory that it will have after its change.
+TEST_F(ForcedEnd, ARegionIsNotPublishedAnewWhileAPeerIsAtIt) {
+  shm::Connection& there = guest_->peer(guest_->find(core_->address()));
+  ASSERT_NE(there.arena, nullptr);
+  qp::PairCore& pairs = *core_->pairs();
+  const std::span<std::byte> memory = pairs.allocate(2 * 4096);
+  ASSERT_FALSE(memory.empty());
+  const auto plan_of = [&](std::size_t page) {
+    return qp::RegionPlan{.base = memory.data() + page * 4096,
+                          .length = 4096,
+                          .iova = 4096 * (page + 1),
+                          .access = verbs::access::remote_read};
+  };
+  const std::uint32_t key = pairs.add_region(plan_of(0)).value();
+  const auto published = [&] {
+    onesided::SharedRegion region;
+    EXPECT_TRUE(reinterpret_cast<onesided::SharedTables*>(there.arena->head())->regions[key >> 8].read(region));
+    return region;
+  };
+  EXPECT_EQ(published().iova, 4096U);
+  there.enter(shm::Use::of_region(key >> 8, 0));
+  qp::Withdrawal first, second;
+  ASSERT_TRUE(pairs.begin_change_region(key, plan_of(1), first));
+  EXPECT_FALSE(pairs.is_over(first));
+  EXPECT_EQ(published().key, 0U);
+  ASSERT_TRUE(pairs.begin_change_region(key, plan_of(0), second));
+  EXPECT_FALSE(pairs.is_over(second));
+  there.leave();
+  EXPECT_TRUE(pairs.is_over(first));
+  EXPECT_EQ(published().key, 0U) << "the other change is not over";
+  EXPECT_TRUE(pairs.is_over(second));
+  EXPECT_EQ(published().key, key);
+  EXPECT_EQ(published().iova, 4096U);
+  EXPECT_EQ(pairs.remove_region(key), Status::ok);
+  EXPECT_EQ(published().key, 0U);
+  pairs.free(memory);
 }
 
 // Queue pairs opened meanwhile must not get its number, because its owner is still closing it.

@@ -35,7 +35,7 @@ std::uint32_t PublishedTables::rights(const QueuePair& pair) {
 
 void PublishedTables::publish_region(std::uint32_t key) {
   onesided::SharedRegion inside, whole;
-  if (regions_.is_known(key)) {
+  if (regions_.is_open(key)) {
     const RegionPlan& plan = regions_.plan(key);
     whole = {.key = key,
              .domain = plan.domain,

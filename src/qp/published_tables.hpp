@@ -18,7 +18,7 @@ class PublishedTables {
   void publish(const QueuePair& pair);
   /// Returns the access flags that publish() gives local peers: 0 while the queue pair accepts no requests.
   static std::uint32_t rights(const QueuePair& pair);
-  /// Publishes the current region of the key, or withdraws it if there is none.
+  /// Publishes the current region of the key; withdraws it if there is none, or while a withdrawal is open.
   void publish_region(std::uint32_t key);
 
  private:

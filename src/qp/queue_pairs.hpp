@@ -47,7 +47,7 @@ class QueuePairs {
 
   PairAccount* accounts() { return completer_.accounts(); }
   RegionTable& regions() { return shared_.regions; }
-  /// Publishes the current region of the key to local peers, or withdraws it.
+  /// Publishes the current region of the key to local peers; withdraws it while a withdrawal is open.
   void publish_region(std::uint32_t key) { published_.publish_region(key); }
 
   Status open_receive_queue(const ReceiveQueuePlan& plan, ReceiveQueueHandle& handle) {

@@ -138,13 +138,16 @@ void RegionTable::unbind_windows_of_pair(std::uint32_t number) {
 
 bool RegionTable::remove(std::uint32_t key) {
   if (find(key) == nullptr) return false;
-  const std::uint32_t slot = key >> 8;
-  entries_[slot].is_used = false;
-  if (!is_held(key)) {
-    --used_;
-    give_back(slot);
-  }
+  entries_[key >> 8].is_used = false;
+  free(key >> 8);
   return true;
+}
+
+void RegionTable::end_withdrawal(std::uint32_t key) {
+  Entry& entry = entries_[key >> 8];
+  ENSURE(entry.withdrawals > 0, "region slot {}: a withdrawal ends twice", key >> 8);
+  --entry.withdrawals;
+  free(key >> 8);
 }
 
 Status RegionTable::change(std::uint32_t key, const RegionPlan& plan) {
@@ -159,13 +162,9 @@ Status RegionTable::change(std::uint32_t key, const RegionPlan& plan) {
 
 void RegionTable::let_go(std::uint32_t hold) {
   const std::uint32_t slot = slot_of(hold);
-  Entry& entry = entries_[slot];
-  std::uint32_t& holds = entry.holds[(hold & kEpoch) != 0];
+  std::uint32_t& holds = entries_[slot].holds[(hold & kEpoch) != 0];
   ENSURE(holds > 0, "region slot {} let go once too often", slot);
-  if (--holds == 0 && !entry.is_used && !is_held(slot << 8)) {
-    --used_;
-    give_back(slot);
-  }
+  if (--holds == 0) free(slot);
 }
 
 void RegionTable::check(const std::vector<std::uint32_t>& holds) const {
@@ -176,7 +175,7 @@ void RegionTable::check(const std::vector<std::uint32_t>& holds) const {
     const std::uint32_t counted = slot < holds.size() ? holds[slot] : 0;
     const std::uint32_t holding = entry.holds[0] + entry.holds[1];
     ENSURE(holding == counted, "region slot {}: held {} times, by {} messages", slot, holding, counted);
-    ++(entry.is_window() ? windows : entry.is_used || holding != 0 ? used : unused);
+    ++(entry.is_window() ? windows : entry.is_in_use() ? used : unused);
     if (!entry.is_window() || !entry.is_used) continue;
     ENSURE(entry.region < entries_.size() && entries_[entry.region].is_used, "window {}: bound to no region", slot);
     ++bound[entry.region];
@@ -187,6 +186,12 @@ void RegionTable::check(const std::vector<std::uint32_t>& holds) const {
   for (std::uint32_t slot = first_free_; slot != kNone && unused != 0; slot = entries_[slot].next_free) --unused;
   ENSURE(used == used_ && windows == windows_ && unused == 0,
          "{} regions and {} windows, {} and {} are known, {} slots are lost", used, windows, used_, windows_, unused);
+}
+
+void RegionTable::free(std::uint32_t slot) {
+  if (entries_[slot].is_in_use()) return;
+  --used_;
+  give_back(slot);
 }
 
 void RegionTable::give_back(std::uint32_t slot) {

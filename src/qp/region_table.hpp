@@ -11,6 +11,9 @@
 // A message that the transports send by reference holds the region's slot. A removed region cannot be found any more.
 // When its last hold has ended, the slot is reused and the owner may unmap the memory. A region whose memory is changed
 // keeps its key, and peers continue to use it. So holds from before the change are counted separately.
+//
+// Local peers may access the memory directly. While a withdrawal from them is open, the slot is not reused and its
+// record is empty, so they send requests as messages.
 
 #include <array>
 #include <cstddef>
@@ -89,6 +92,12 @@ class RegionTable {
     return slot_of(hold) == key >> 8 && (!is_from_before || hold != entries_[key >> 8].hold);
   }
   bool is_known(std::uint32_t key) const { return find(key) != nullptr; }
+  /// Begins to withdraw the region's memory from local peers, because it is removed or changed. Several withdrawals of
+  /// a region may be open.
+  void begin_withdrawal(std::uint32_t key) { ++entries_[key >> 8].withdrawals; }
+  void end_withdrawal(std::uint32_t key);
+  /// Returns whether local peers may access it directly.
+  bool is_open(std::uint32_t key) const { return is_known(key) && entries_[key >> 8].withdrawals == 0; }
   const RegionPlan& plan(std::uint32_t key) const { return entries_[key >> 8].plan; }
 
   /// Returns a permit for `length` bytes from `address` on, if the key's region contains them, is in this domain and
@@ -127,6 +136,7 @@ class RegionTable {
     RegionPlan plan;
     std::uint32_t hold = 0;                // Permit::slot(): its own, or that of a window's region
     std::array<std::uint32_t, 2> holds{};  // counts, by epoch
+    std::uint32_t withdrawals = 0;         // open ones
     std::uint32_t next_free = kNone;
     std::uint32_t windows = 0;     // of a region: number bound to it
     std::uint32_t region = kNone;  // of a window: slot of its region
@@ -136,6 +146,7 @@ class RegionTable {
     bool is_used = false;          // the key names memory
 
     bool is_window() const { return type != verbs::WindowType{}; }
+    bool is_in_use() const { return is_used || holds[0] != 0 || holds[1] != 0 || withdrawals != 0; }
     std::size_t epoch() const { return (hold & kEpoch) != 0 ? 1 : 0; }
   };
 
@@ -155,6 +166,8 @@ class RegionTable {
   void unbind(Entry& window);
   std::uint32_t take_slot();
   void give_back(std::uint32_t slot);
+  /// Gives back the slot of a region that is not in use any more.
+  void free(std::uint32_t slot);
 
   std::uint32_t regions_max_;
   std::uint32_t used_ = 0;     // regions, also those removed and still held

@@ -97,6 +97,33 @@ TEST_F(Regions, KeepTheirSlotUntilTheHoldsOfBothKindsAreGone) {
   }
 }
 
+// Local peers name a region by its slot.
+TEST_F(Regions, KeepTheirSlotWhileAWithdrawalIsOpen) {
+  const std::uint32_t slot = key_ >> 8;
+  for (int i = 0; i < 2; ++i) table_.begin_withdrawal(key_);
+  EXPECT_TRUE(table_.is_known(key_));
+  EXPECT_FALSE(table_.is_open(key_));
+  table_.end_withdrawal(key_);
+  EXPECT_FALSE(table_.is_open(key_)) << "one is open still";
+  ASSERT_TRUE(table_.remove(key_));
+  const auto is_given_again = [&] {
+    bool is_again = false;
+    for (std::uint32_t i = 0; i <= 2 * RegionTable::kRotation; ++i) {
+      const std::uint32_t key = table_.add({.base = memory_.data(), .length = 1});
+      is_again |= key >> 8 == slot;
+      table_.remove(key);
+    }
+    return is_again;
+  };
+  EXPECT_FALSE(is_given_again());
+  EXPECT_EQ(table_.used(), 1U);
+  table_.check({});
+  table_.end_withdrawal(key_);
+  EXPECT_EQ(table_.used(), 0U);
+  EXPECT_TRUE(is_given_again());
+  EXPECT_DEATH(table_.end_withdrawal(key_), "ends twice");
+}
+
 // Another thread may unmap the memory at any moment, also between the permit and its use.
 TEST(WholeAddressSpace, MayGoBeforeAPermitIsUsed) {
   namespace rights = verbs::access;
