@@ -144,9 +144,9 @@ TEST_F(ForcedEnd, AQueuePairLosesARightWhenThoseWhoUseItHaveLeft) {
   plan.send_stream = plan.receive_stream = stream;
   plan.events = notices;
   const qp::OpenPair open = pairs.open_pair(plan).value();
-  constexpr std::uint32_t kWrite = verbs::access::remote_write, kRead = verbs::access::remote_read;
+  constexpr std::uint32_t kMayWrite = verbs::access::remote_write, kMayRead = verbs::access::remote_read;
   verbs::QpAttributes attributes;
-  attributes.access_flags = kWrite | kRead;
+  attributes.access_flags = kMayWrite | kMayRead;
   attributes.max_dest_rd_atomic = 1;
   attributes.dest_qp_num = 1;
   const auto change = [&](verbs::QpState to) {
@@ -165,12 +165,12 @@ TEST_F(ForcedEnd, AQueuePairLosesARightWhenThoseWhoUseItHaveLeft) {
     qp::Withdrawal withdrawal = change(verbs::QpState::rts);
     return !pairs.is_over(withdrawal);
   };
-  EXPECT_FALSE(takes(kWrite | kRead, 1)) << "nothing was taken away";
-  EXPECT_TRUE(takes(kWrite, 1));
-  EXPECT_FALSE(takes(kWrite | kRead, 1)) << "a right was given";
-  EXPECT_TRUE(takes(kWrite | kRead, 0)) << "reads are not answered any more";
+  EXPECT_FALSE(takes(kMayWrite | kMayRead, 1)) << "nothing was taken away";
+  EXPECT_TRUE(takes(kMayWrite, 1));
+  EXPECT_FALSE(takes(kMayWrite | kMayRead, 1)) << "a right was given";
+  EXPECT_TRUE(takes(kMayWrite | kMayRead, 0)) << "reads are not answered any more";
   EXPECT_TRUE(takes(0, 0));
-  EXPECT_FALSE(takes(kWrite, 0));
+  EXPECT_FALSE(takes(kMayWrite, 0));
   qp::Withdrawal withdrawal;
   attributes.access_flags = 0;
   withdrawal = change(verbs::QpState::rts);
