@@ -136,7 +136,40 @@ TEST_F(HandshakeTest, AFirstMessageOfAnyLengthIsReadOrRefused) {
   RandomSource random = RandomSource::of_seed(1);
   const Keyring psk = Keyring::of_secrets({secret(1)});
   const Keyring pair = Keyring::of_static_keys({secret(2)}, knowing("10.0.0.1", secret(1)));
+  const Keyring initiator_of_pair = Keyring::of_static_keys({secret(1)}, knowing("10.0.0.2", secret(2)));
   std::array<std::byte, kPayload> payload{};
+  for (const auto& [initiators, responders] : {std::pair(&psk, &psk), std::pair(&initiator_of_pair, &pair)}) {
+    std::vector<std::byte> message;
+    const auto is_read = [&](Bytes bytes, std::size_t& length) {
+      return Handshake::answer(*responders, kOne, {}, random, bytes, payload, length).has_value();
+    };
+    for (std::size_t said_bytes = 0; said_bytes <= kPayload + 1; ++said_bytes) {
+      std::vector<std::byte> said(said_bytes);
+      for (std::size_t i = 0; i < said_bytes; ++i) said[i] = static_cast<std::byte>(said_bytes + i);
+      auto initiator = Handshake::begin(*initiators, kTwo, 0, {}, random);
+      ASSERT_TRUE(initiator);
+      message.resize(said_bytes + initiator->overhead(0));
+      ASSERT_TRUE(initiator->write(said, message.data()));
+      std::size_t length = 1000;
+      payload = {};
+      ASSERT_EQ(is_read(message, length), said_bytes <= kPayload) << said_bytes << ": there is room for " << kPayload;
+      if (said_bytes > kPayload) continue;
+      EXPECT_EQ(length, said_bytes);
+      EXPECT_TRUE(std::equal(said.begin(), said.end(), payload.begin())) << said_bytes;
+      // A byte more, a byte less, or another byte: no such message was written.
+      std::size_t none = 0;
+      EXPECT_FALSE(is_read(Bytes(message).first(message.size() - 1), none)) << said_bytes;
+      message.back() ^= std::byte{1};
+      EXPECT_FALSE(is_read(message, none)) << said_bytes;
+      message.back() ^= std::byte{1};
+      message.push_back(std::byte{});
+      EXPECT_FALSE(is_read(message, none)) << said_bytes;
+    }
+    for (std::size_t cut = 0; cut < message.size(); ++cut) {
+      std::size_t none = 0;
+      EXPECT_FALSE(is_read(Bytes(message).first(cut), none)) << cut;
+    }
+  }
   std::size_t length_read = 0;
   for (std::size_t length = 0; length < 300; ++length) {
     for (const int kind : {0, 1, 2}) {
