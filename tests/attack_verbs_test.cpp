@@ -72,7 +72,8 @@ TEST_F(AttackedQueuePair, IsNotReadUnderTheNumberOfAWrite) {
   EXPECT_NE(stranger.heard().front().envelope.status, 0) << "and hears that it may not";
 }
 
-// Unfinished datagrams to a queue pair with a wrong key: the engine drops them at their first chunk.
+// Unfinished datagrams, half of them with a wrong key, half to a number that does not exist: the engine drops all of
+// them at their first chunk.
 TEST_F(AttackedQueuePair, KeepsNothingOfDatagramsThatItWouldNotTake) {
   auto pair = verbs::make_pair_at(side_, verbs::QpType::ud);
   ASSERT_TRUE(pair) << pair.error().message;

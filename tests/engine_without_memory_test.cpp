@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "base/rare.hpp"
@@ -82,11 +84,13 @@ class EngineWithoutMemory : public testing::Test {
 
   ~EngineWithoutMemory() override { failing_memory = {}; }
 
-  static std::uint64_t with(std::uint64_t first, std::uint64_t count, const Run& run) {
+  std::uint64_t with(std::uint64_t first, std::uint64_t count, const Run& run) {
     in_pass = 0;
     failing_memory = {.is_watched = is_in_pass, .first = first, .last = first + count - 1};
     run();
     const std::uint64_t asked = failing_memory.asked;
+    EXPECT_EQ(failing_memory.failed > 0, count > 0 && asked >= first) << "of " << asked << " allocations";
+    failed_ += failing_memory.failed;
     failing_memory = {};
     return asked;
   }
@@ -101,7 +105,10 @@ class EngineWithoutMemory : public testing::Test {
         if (HasFailure()) return;
       }
     }
+    EXPECT_GE(failed_, asked_least) << "hardly an allocation has failed";
   }
+
+  std::uint64_t failed_ = 0;  // allocations
 };
 
 // Over the network ----------------------------------------------------------------------------------------------------
@@ -332,10 +339,15 @@ TEST_F(EngineWithoutMemory, OpensAPortOrLeavesNothingOfIt) {
 
 // Queue pairs ---------------------------------------------------------------------------------------------------------
 
-/// Requests arrive in any order. All requests end, also if their session is lost.
+std::byte byte_of(std::size_t message, std::size_t place) {
+  return static_cast<std::byte>(message * 37 + place * 7 + 1);
+}
+
+/// Requests arrive in any order. All requests end once, also if their session is lost. Data that has arrived is right.
 void talk_by_pairs() {
   constexpr std::uint32_t kSizes[] = {8, 900, 20'000};
-  constexpr std::size_t kRequests = 24, kArea = 1 << 15;
+  constexpr std::size_t kRequests = 24, kArea = 20'480, kFirstReceive = 25, kFirstDatagram = 100;
+  constexpr std::uint32_t kDatagram = 900;
   engine::EngineOptions options;
   ASSERT_TRUE(options.set(engine::Option::peers_max, 8));
   qp::PairWorld world(3, options, spared);
@@ -363,17 +375,27 @@ void talk_by_pairs() {
       world.network.advance(world.now);
     }
   };
-  for (const auto& pair : {reliable[1], datagrams[1]}) {
-    for (std::size_t i = 0; i < kRequests; ++i) {
-      const verbs::Sge sge = far.sge(kArea * i, kArea);
-      const verbs::ReceiveRequest request{.id = i, .sges = {&sge, 1}};
-      std::size_t taken = 0;
-      ASSERT_EQ(far.pairs().post_receive(pair.handle, {&request, 1}, taken), 0);
+  // Each request has an area of its own at both ends, each receive one behind them.
+  const auto receive_area = [&](std::uint64_t id) {
+    return id < kFirstDatagram ? kArea * id : kArea * 40 + 1000 * (id - kFirstDatagram);
+  };
+  const auto receive = [&](const qp::PairWorld::End& pair, std::uint64_t id, std::uint32_t bytes) {
+    const verbs::Sge sge = far.sge(receive_area(id), bytes);
+    const verbs::ReceiveRequest request{.id = id, .sges = {&sge, 1}};
+    std::size_t taken = 0;
+    ASSERT_EQ(far.pairs().post_receive(pair.handle, {&request, 1}, taken), 0);
+  };
+  for (std::size_t i = 0; i < 12; ++i) receive(reliable[1], kFirstReceive + i, kArea);
+  for (std::size_t i = 0; i < kRequests; ++i) receive(datagrams[1], kFirstDatagram + i, kDatagram + 40);
+  for (std::size_t i = 0; i < kRequests; ++i) {
+    for (std::size_t place = 0; place < std::max(kSizes[i % 3], kDatagram); ++place) {
+      near.memory[kArea * i + place] = byte_of(i, place);
+      far.memory[kArea * i + place] = byte_of(i + 100, place);
     }
   }
+  constexpr verbs::SendOpcode kOpcodes[] = {verbs::SendOpcode::send, verbs::SendOpcode::write, verbs::SendOpcode::read};
+  const verbs::AddressVector to{.dgid = host(1).ip, .is_global = true};
   for (std::size_t i = 0; i < kRequests; ++i) {
-    constexpr verbs::SendOpcode kOpcodes[] = {verbs::SendOpcode::send, verbs::SendOpcode::write,
-                                              verbs::SendOpcode::read};
     const std::uint32_t size = kSizes[i % 3];
     const verbs::Sge sge = near.sge(kArea * i, size);
     const verbs::SendRequest request{.id = i,
@@ -384,13 +406,62 @@ void talk_by_pairs() {
                                      .remote_addr = far.address(kArea * i)};
     std::size_t taken = 0;
     ASSERT_EQ(near.pairs().post_send(reliable[0].handle, {&request, 1}, taken, world.now), 0);
+    const verbs::Sge some = near.sge(kArea * i, kDatagram);
+    const verbs::SendRequest datagram{.id = kFirstDatagram + i,
+                                      .sges = {&some, 1},
+                                      .opcode = verbs::SendOpcode::send_imm,
+                                      .flags = verbs::send_flags::signaled,
+                                      .imm = static_cast<std::uint32_t>(i),
+                                      .to = &to,
+                                      .remote_qpn = datagrams[1].number,
+                                      .remote_qkey = 5};
+    ASSERT_EQ(near.pairs().post_send(datagrams[0].handle, {&datagram, 1}, taken, world.now), 0);
   }
-  std::size_t ended = 0;
-  for (int i = 0; i < 100 && ended < kRequests; ++i) {
+  std::map<std::uint64_t, verbs::WcStatus> ended, received;
+  const auto holds = [](const qp::PairEngine& end, std::size_t from, std::size_t message, std::uint32_t bytes) {
+    for (std::size_t place = 0; place < bytes; ++place)
+      if (end.memory[from + place] != byte_of(message, place)) return false;
+    return true;
+  };
+  std::set<std::uint32_t> datagrams_seen;
+  const auto take = [&] {
+    for (const verbs::WorkCompletion& done : near.completions()) {
+      EXPECT_TRUE(ended.emplace(done.wr_id, done.status).second) << done.wr_id << " has ended twice";
+      if (done.status != verbs::WcStatus::success || done.wr_id >= kFirstDatagram) continue;
+      const std::size_t i = done.wr_id;
+      if (kOpcodes[i / 3 % 3] == verbs::SendOpcode::write) {
+        EXPECT_TRUE(holds(far, kArea * i, i, kSizes[i % 3])) << i;
+      }
+      if (kOpcodes[i / 3 % 3] == verbs::SendOpcode::read) {
+        EXPECT_TRUE(holds(near, kArea * i, i + 100, kSizes[i % 3])) << i;
+      }
+    }
+    for (const verbs::WorkCompletion& done : far.completions()) {
+      EXPECT_TRUE(received.emplace(done.wr_id, done.status).second) << done.wr_id << " is filled twice";
+      if (done.status != verbs::WcStatus::success) continue;
+      if (done.wr_id >= kFirstDatagram) {
+        EXPECT_TRUE(datagrams_seen.insert(done.imm).second) << "datagram " << done.imm << " came twice";
+        EXPECT_EQ(done.byte_len, kDatagram + 40);
+        EXPECT_TRUE(holds(far, receive_area(done.wr_id) + 40, done.imm, kDatagram)) << done.imm;
+      } else {  // sends are 0, 1, 2, 9, 10, 11, ...
+        const std::size_t order = done.wr_id - kFirstReceive, i = order / 3 * 9 + order % 3;
+        EXPECT_EQ(done.byte_len, kSizes[i % 3]);
+        EXPECT_TRUE(holds(far, receive_area(done.wr_id), i, kSizes[i % 3])) << i;
+      }
+    }
+  };
+  for (int i = 0; i < 100 && ended.size() < 2 * kRequests; ++i) {
     run(100ms);
-    ended += near.completions().size();
+    take();
   }
-  EXPECT_EQ(ended, kRequests);
+  run(100ms);  // for what comes twice
+  take();
+  EXPECT_EQ(ended.size(), 2 * kRequests);
+  if (failing_memory.failed == 0) {
+    for (const auto& [id, status] : ended) EXPECT_EQ(status, verbs::WcStatus::success) << id;
+    EXPECT_EQ(datagrams_seen.size(), kRequests);
+    EXPECT_EQ(received.size(), 9 + kRequests);
+  }
   for (qp::PairEngine& one : world.hosts) one.engine->check();
 }
 

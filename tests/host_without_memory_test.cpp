@@ -48,7 +48,8 @@ class HostWithoutMemory : public ::testing::Test {
   }
   ~HostWithoutMemory() override {
     service_->stop();
-    thread_.join();
+    thread_.join();  // from here on, only this thread uses `failing_memory`
+    EXPECT_GT(tests::failing_memory.failed, 0U) << "no allocation has failed";
     tests::failing_memory = {};
     std::filesystem::remove_all(folder_);
   }

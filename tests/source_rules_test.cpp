@@ -68,44 +68,66 @@ std::vector<std::string> breaches(const Rule& rule, const fs::path& project) {
   return found;
 }
 
-void expect_kept(const Rule& rule) {
+/// Checks that the project keeps the rule, and that each planted line would break it in each folder that it applies to.
+void expect_kept(const Rule& rule, const std::vector<std::string>& planted) {
   const auto found = breaches(rule, FAIRLEAD_SOURCE_FOLDER);
   EXPECT_TRUE(found.empty()) << fmt::format("{}", fmt::join(found, "\n"));
+  std::string folder = fs::temp_directory_path() / "fairlead_rules_XXXXXX";
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  for (const std::string& top : rule.applies) {
+    fs::create_directories(fs::path(folder) / top);
+    std::ofstream file(fs::path(folder) / top / "planted.cpp");
+    for (const std::string& line : planted) file << line << "\n";
+  }
+  const auto seen = breaches(rule, folder);
+  fs::remove_all(folder);
+  ASSERT_FALSE(planted.empty());
+  EXPECT_EQ(seen.size(), planted.size() * rule.applies.size()) << rule.pattern << " sees only\n"
+                                                               << fmt::format("{}", fmt::join(seen, "\n"));
 }
 
 TEST(SourceRules, TheEnvironmentIsReadWhereItIsKnownWhetherToBelieveIt) {
   expect_kept({.word = "env",
                .pattern = R"(\b(secure_)?getenv\s*\(|\benviron\b)",
-               .places = {"src/base/environment.", "tools/perf_far.cpp"}});  // perf_far hands its environment on
+               .places = {"src/base/environment.", "tools/perf_far.cpp"}},  // perf_far hands its environment on
+              {"auto x = std::getenv(name);", "secure_getenv (name);", "for (char** one = environ; *one; ++one) {}"});
 }
 
 TEST(SourceRules, ThreadsBeginWhereSignalsAreBlocked) {
   expect_kept({.word = "thread",
                .pattern = R"(\bstd::j?thread\b(?!::id)|\bpthread_create\b|\bthrd_create\b)",
                .places = {"src/base/thread."},
-               .applies = {"src", "doors", "include"}});
-  expect_kept({.word = "async", .pattern = R"(\bstd::async\b)", .places = {}, .applies = {"src", "doors", "include"}});
+               .applies = {"src", "doors", "include"}},
+              {"std::thread other([] {});", "std::jthread other;", "pthread_create(&thread, 0, run, 0);"});
+  expect_kept({.word = "async", .pattern = R"(\bstd::async\b)", .places = {}, .applies = {"src", "doors", "include"}},
+              {"auto later = std::async(run);"});
 }
 
 TEST(SourceRules, OneHookOfForkKnowsWhatAChildHasInherited) {
-  expect_kept({.word = "fork", .pattern = R"(\bpthread_atfork\b)", .places = {"src/base/process_mark."}});
+  expect_kept({.word = "fork", .pattern = R"(\bpthread_atfork\b)", .places = {"src/base/process_mark."}},
+              {"pthread_atfork(nullptr, nullptr, in_child);"});
 }
 
 TEST(SourceRules, NoWriteRaisesASignal) {
-  expect_kept({.word = "send",
-               .pattern = R"((^|[^\w:])::send(to|msg|mmsg)?\s*\(|[^\w.:>]send(to|msg|mmsg)\s*\()",
-               .places = {},
-               .unless = "MSG_NOSIGNAL"});
+  expect_kept(
+      {.word = "send",
+       .pattern = R"((^|[^\w:])::send(to|msg|mmsg)?\s*\(|[^\w.:>]send(to|msg|mmsg)\s*\()",
+       .places = {},
+       .unless = "MSG_NOSIGNAL"},
+      {"::send(a, b, c, 0);", "return ::sendmsg(a, &b, 0);", "x = sendmmsg(a, b, c, 0);", " sendto(a, b, c, 0);"});
   expect_kept(
       {.word = "write",
        .pattern =
            R"re((^|[^\w:])::p?writev?\s*\(|[^\w.:>]p?writev?\s*\(\s*(\w*descriptor\w*|\w+(\.|->)get\(\)|STD\w+|\d))re",
        .places = {"src/base/file_signals.", "src/base/network_namespace."},
-       .applies = {"src", "doors", "include"}});
+       .applies = {"src", "doors", "include"}},
+      {"::write(a, b, c);", "x = ::pwritev(a, b, c, d);", " write(descriptor, b, c);", " write(file.get(), b, c);",
+       " write(STDERR_FILENO, b, c);", " writev(2, b, c);"});
   expect_kept({.word = "f",
                .pattern = R"(\bf(truncate|allocate)\s*\(|\bposix_fallocate\s*\()",
                .places = {"src/base/file_signals."},
-               .applies = {"src", "doors", "include"}});
+               .applies = {"src", "doors", "include"}},
+              {"::ftruncate(a, b);", "fallocate(a, 0, b, c);", "posix_fallocate(a, b, c);"});
 }
 
 // Peers' data enters the application's memory only through a permit, which the check of the peer's right creates. The
@@ -113,19 +135,25 @@ TEST(SourceRules, NoWriteRaisesASignal) {
 TEST(SourceRules, WhatPeersSendIsPlacedByPermits) {
   constexpr const char* kCopies =
       R"((\b|__builtin_)mem(cpy|move)\s*\(|\bcopy_short\s*\(|\bscatter_(write|copy|store)\s*\()";
+  const std::vector<std::string> planted{"std::memcpy(a, b, c);", "__builtin_memmove(a, b, c);",
+                                         "copy_short(a, b, c);",  "scatter_write(a, b);",
+                                         "scatter_copy(a, b);",   "scatter_store(a, b);"};
   expect_kept(
       {.word = "(",
        .pattern = kCopies,
        .places = {"src/engine/permit.hpp", "src/engine/messages_submit.cpp", "src/engine/transfers.cpp",  // loopback
                   "src/engine/local_copies.cpp", "src/engine/active_messages.cpp"},
-       .applies = {"src/engine"}});
+       .applies = {"src/engine"}},
+      planted);
   expect_kept({.word = "(",
                .pattern = kCopies,
                .places = {"src/qp/permit.hpp", "src/qp/send_queue.cpp", "src/qp/reorder_buffer.cpp",
                           "src/qp/datagrams.cpp", "src/qp/network_header.cpp", "src/qp/one_sided.cpp"},
-               .applies = {"src/qp"}});
+               .applies = {"src/qp"}},
+              planted);
   expect_kept(
-      {.word = "(", .pattern = kCopies, .places = {"src/onesided/remote_memory.cpp"}, .applies = {"src/onesided"}});
+      {.word = "(", .pattern = kCopies, .places = {"src/onesided/remote_memory.cpp"}, .applies = {"src/onesided"}},
+      planted);
 }
 
 TEST(SourceRules, ABreachIsFound) {
