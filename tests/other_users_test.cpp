@@ -40,6 +40,7 @@ class UserNode {
   std::uint64_t counter(std::string_view name) const {
     for (const observe::CounterFact& fact : core_->facts().counters)
       if (fact.name == name) return fact.value;
+    ADD_FAILURE() << "no counter " << name;
     return 0;
   }
   /// Returns the status of the next event, or timed_out if none comes.
