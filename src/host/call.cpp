@@ -9,6 +9,8 @@
 #include <cstring>
 #include <span>
 
+#include "base/time.hpp"
+
 namespace fairlead::host {
 namespace {
 
