@@ -260,6 +260,15 @@ int main(int argc, char** argv) {
   app.add_option("--engines-max", settings.service.engines_max, "engines, each with a UDP port of its own")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
+  app.add_option(
+         "--threads", settings.service.threads,
+         "threads that serve applications; each has engines of its own, and --engines-max is divided among them")
+      ->check(CLI::Range(1U, host::kThreadsMax))
+      ->capture_default_str();
+  app.add_option("--processors", settings.service.processors,
+                 "numbers of processors, as 0,2,3: thread i runs on the i-th of them; default: threads run on any")
+      ->delimiter(',')
+      ->expected(1, 4096);
   app.add_flag("--check", settings.is_check, "check the settings, and exit")->configurable(false);
   app.add_flag("--replace", settings.is_replace,
                "replace the fairleadd that listens at --socket by the program now at its path; applications are not "

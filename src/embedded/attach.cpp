@@ -183,29 +183,37 @@ Result<> try_to_restore(const engine::EngineState& state, const engine::EngineOp
   return engine::Handover(engine).restore(state, base::MonotonicClock::now());
 }
 
-std::shared_ptr<EmbeddedCore> find_embedded(const base::SocketAddress& local) {
-  Registry& all = *registry;
-  const std::scoped_lock lock(all.mutex);
-  const auto found = all.engines.find(local);
-  return found == all.engines.end() ? nullptr : found->second.lock();
-}
+namespace {
 
-Result<std::shared_ptr<EmbeddedCore>> attach_embedded(const base::SocketAddress& local,
-                                                      const engine::EngineOptions& options) {
+Result<std::shared_ptr<EmbeddedCore>> find_or_start(const base::SocketAddress& local,
+                                                    const engine::EngineOptions& options, bool shares_any_port) {
   Registry& all = *registry;
   const std::scoped_lock lock(all.mutex);
   std::erase_if(all.engines, [](const auto& entry) { return entry.second.expired(); });
-  // All that ask for port 0, "the first free one", share an engine.
-  if (const auto found = all.engines.find(local); found != all.engines.end()) {
+  const bool is_shared = local.port != 0 || shares_any_port;
+  if (const auto found = all.engines.find(local); found != all.engines.end() && is_shared) {
     if (auto engine = found->second.lock()) return engine;
   }
   if (options.log()) base::suggest_log_levels(*options.log());
   if (!std::exchange(all.has_told, true)) tell_unknown_variables();
   auto engine = start_engine(local, options);
   if (!engine) return engine;
-  all.engines[local] = *engine;
+  if (is_shared) all.engines[local] = *engine;
   all.engines[(*engine)->address()] = *engine;
   return engine;
+}
+
+}  // namespace
+
+// All that ask for port 0, "the first free one", share an engine.
+Result<std::shared_ptr<EmbeddedCore>> attach_embedded(const base::SocketAddress& local,
+                                                      const engine::EngineOptions& options) {
+  return find_or_start(local, options, true);
+}
+
+Result<std::shared_ptr<EmbeddedCore>> attach_another(const base::SocketAddress& local,
+                                                     const engine::EngineOptions& options) {
+  return find_or_start(local, options, false);
 }
 
 }  // namespace fairlead::embedded

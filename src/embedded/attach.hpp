@@ -20,8 +20,9 @@ namespace fairlead::embedded {
 Result<std::shared_ptr<EmbeddedCore>> attach_embedded(const base::SocketAddress& local,
                                                       const engine::EngineOptions& options);
 
-/// Returns the engine that attach_embedded() would share at `local`; null if there is none.
-std::shared_ptr<EmbeddedCore> find_embedded(const base::SocketAddress& local);
+/// Does the same, except that port 0 gives an engine that nobody else got by port 0.
+Result<std::shared_ptr<EmbeddedCore>> attach_another(const base::SocketAddress& local,
+                                                     const engine::EngineOptions& options);
 
 /// Restores the engine of the previous program in this process, with its socket. The caller then gives all operations
 /// their memory (EmbeddedCore::give_memory) and calls start().

@@ -15,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include "base/affinity.hpp"
 #include "base/event_descriptor.hpp"
 #include "base/log.hpp"
 #include "base/processor.hpp"
@@ -43,39 +44,81 @@ int milliseconds_until(base::Instant deadline) {
 
 Result<std::unique_ptr<Service>> Service::open(ServiceOptions options) {
   base::FileDescriptor inherited = std::move(options.inherited);
-  auto service = make(std::move(options));
+  auto service = make(options);
   if (!service) return service;
   (*service)->is_inherited_ = inherited.is_open();
   auto listener =
       inherited.is_open() ? shm::Listener::inherit(std::move(inherited), (*service)->users_) : (*service)->listen();
   if (!listener) return std::unexpected(std::move(listener.error()));
   if (auto taken = (*service)->listen_at(std::move(*listener)); !taken) return std::unexpected(taken.error());
+  if (auto started = (*service)->workers_.start(); !started) return std::unexpected(std::move(started.error()));
   return service;
 }
 
 Result<> Service::check(const ServiceOptions& options) {
   if (const auto name = socket_name(options.file); !name) return std::unexpected(name.error());
+  const long configured = ::sysconf(_SC_NPROCESSORS_CONF);
+  for (const unsigned processor : options.processors) {
+    if (processor < static_cast<unsigned long>(configured)) continue;
+    return std::unexpected(
+        Error{Status::invalid, 0,
+              fmt::format("processor {}: this host has {}, numbered from 0 (--processors)", processor, configured)});
+  }
   return {};
 }
 
-Result<std::unique_ptr<Service>> Service::make(ServiceOptions options) {
+Result<std::unique_ptr<Service>> Service::make(const ServiceOptions& options) {
+  if (auto good = check(options); !good) return std::unexpected(std::move(good.error()));
+  const auto routes = std::make_shared<Routes>(std::clamp(options.threads, 1U, kThreadsMax));
+  auto first = make(options, routes, 0);
+  for (std::uint32_t thread = 1; first && thread < routes->threads(); ++thread) {
+    auto other = make(options, routes, thread);
+    if (!other) return other;
+    (*first)->workers_.add(std::move(*other));
+  }
+  return first;
+}
+
+Result<std::unique_ptr<Service>> Service::make(const ServiceOptions& options, std::shared_ptr<Routes> routes,
+                                               std::uint32_t thread) {
   base::FileDescriptor poll(::epoll_create1(EPOLL_CLOEXEC));
   if (!poll.is_open()) return std::unexpected(Error{Status::system, errno, "epoll_create1 failed: raise ulimit -n"});
   auto end = base::open_event_descriptor("the host engine", EFD_NONBLOCK);
   if (!end) return std::unexpected(std::move(end.error()));
-  return std::unique_ptr<Service>(new Service(std::move(options), std::move(poll), std::move(*end)));
+  ServiceOptions own{.file = options.file,
+                     .rules = options.rules,
+                     .engines = options.engines,
+                     .applications_max = options.applications_max,
+                     .applications_per_user_max = options.applications_per_user_max,
+                     .engines_max = (options.engines_max + routes->threads() - 1) / routes->threads(),
+                     .threads = routes->threads(),
+                     .processors = options.processors,
+                     .engine = options.engine};
+  std::unique_ptr<Service> service(
+      new Service(std::move(own), std::move(poll), std::move(*end), std::move(routes), thread));
+  if (auto opened = service->mailbox_.open(); !opened) return std::unexpected(std::move(opened.error()));
+  if (!service->watch(service->end_.get(), kEnd, EPOLLIN) ||
+      !service->watch(service->mailbox_.descriptor(), kMail, EPOLLIN))
+    return std::unexpected(cannot_watch(errno));
+  return service;
 }
 
 Result<> Service::listen_at(shm::Listener listener) {
   listener_ = std::move(listener);
-  if (watch(listener_.descriptor(), kListener, EPOLLIN) && watch(end_.get(), kEnd, EPOLLIN)) return {};
+  if (watch(listener_.descriptor(), kListener, EPOLLIN)) return {};
   return std::unexpected(cannot_watch(errno));
 }
 
-Service::Service(ServiceOptions options, base::FileDescriptor poll, base::FileDescriptor end)
+Service::Service(ServiceOptions options, base::FileDescriptor poll, base::FileDescriptor end,
+                 std::shared_ptr<Routes> routes, std::uint32_t thread)
     : options_(std::move(options)),
+      routes_(std::move(routes)),
+      thread_(thread),
       poll_(std::move(poll)),
       end_(std::move(end)),
+      engines_(routes_, thread, options_.engine,
+               {.engines_max = options_.engines_max, .applications_max = options_.applications_max}),
+      next_number_(Routes::first_number(thread) + kFirstApplication),
       linger_(std::chrono::microseconds(options_.engine.get(engine::Option::spin))) {}
 
 Service::~Service() = default;
@@ -98,6 +141,7 @@ bool Service::watch(int descriptor, std::uint64_t source, std::uint32_t events, 
 
 void Service::stop() noexcept {
   ::eventfd_write(end_.get(), 1);
+  workers_.stop();
 }
 
 bool Service::is_stopped() const noexcept {
@@ -105,12 +149,34 @@ bool Service::is_stopped() const noexcept {
   return ::poll(&end, 1, 0) != 0;
 }
 
+/// Binds the thread to its processor, and starts the workers.
+void Service::settle() {
+  if (const auto& processors = options_.processors; !is_settled_ && !processors.empty()) {
+    const unsigned processor = processors[thread_ % processors.size()];
+    if (!base::pin_to_cpu(static_cast<int>(processor))) {
+      base::log(LogLevel::warning, LogTopic::engine, {},
+                fmt::format("thread {} runs on any processor: this process may not use processor {} (--processors)",
+                            thread_, processor));
+    }
+  }
+  is_settled_ = true;
+  if (const auto started = workers_.start(); !started)
+    base::log(LogLevel::warning, LogTopic::engine, {},
+              fmt::format("some threads do not run: {}", started.error().message));
+}
+
 bool Service::run(base::Instant deadline) {
+  settle();
   while (!is_ending_) {
     if (deadline != base::kNever && base::MonotonicClock::now() >= deadline) return false;
     pass(deadline);
-    if (is_replacement_wanted_) return false;
+    if (is_replacement_wanted_ || std::exchange(is_interrupted_, false)) return false;
   }
+  end();
+  return true;
+}
+
+void Service::end() {
   for (auto& [number, attached] : applications_) attached.application->leave();
   // Waits until unresponsive peers are given up. Only then do applications see their connections end.
   while (!applications_.empty()) {
@@ -118,7 +184,7 @@ bool Service::run(base::Instant deadline) {
     serve_awake(base::MonotonicClock::now());
     drop_gone();
   }
-  return true;
+  workers_.join();
 }
 
 void Service::pass(base::Instant deadline) {
@@ -203,7 +269,6 @@ void Service::drop_gone() {
     by_secret_.erase(application.secret());
     return true;
   });
-  applications_count_.store(applications_.size(), std::memory_order_relaxed);
 }
 
 // Sockets ------------------------------------------------------------------------------------------------------------
@@ -240,6 +305,7 @@ void Service::dispatch(std::uint64_t source) {
     is_ending_ = true;
     return;
   }
+  if (source == kMail) return take_mail();
   const auto found = applications_.find(source >> kIndexBits);
   if (found == applications_.end()) return;
   const auto index = static_cast<std::uint32_t>(source & ((1U << kIndexBits) - 1));

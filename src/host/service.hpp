@@ -1,5 +1,7 @@
 #pragma once
-// The host engine: one thread that serves the applications of this host, over engines of its own.
+// The host engine: a thread that serves applications of this host, over engines of its own. With
+// ServiceOptions::threads it has other such threads (Workers). An application belongs to one thread, like its engine.
+// The first thread has the listener. It passes each first call of a connection to the right thread (Routes).
 //
 // Polling: an active application is awake, and the thread polls its ring and its ports. One that has been idle for a
 // while is parked. It costs nothing until its socket, or an engine descriptor of one of its ports, becomes readable. If
@@ -8,9 +10,7 @@
 // Permission: the first matching rule of ServiceOptions decides who may attach and with which quota. If none matches,
 // processes of the daemon's own user and of root may attach, without a quota.
 
-#include <atomic>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -24,9 +24,12 @@
 #include "embedded/attach.hpp"
 #include "host/application.hpp"
 #include "host/handover.hpp"
+#include "host/mailbox.hpp"
+#include "host/routes.hpp"
 #include "host/rule.hpp"
-#include "host/served_engine.hpp"
+#include "host/served_engines.hpp"
 #include "host/visitors.hpp"
+#include "host/workers.hpp"
 #include "shm/listener.hpp"
 #include "shm/users.hpp"
 
@@ -39,8 +42,10 @@ struct ServiceOptions {
   std::vector<base::SocketAddress> engines{};  // permitted addresses; empty: every local one
   std::size_t applications_max = 256;
   std::int64_t applications_per_user_max = 64;
-  std::uint32_t engines_max = 16;
-  engine::EngineOptions engine{};  // of every engine here
+  std::uint32_t engines_max = 16;      // divided among the threads
+  std::uint32_t threads = 1;           // at most kThreadsMax
+  std::vector<unsigned> processors{};  // thread i runs on processors[i % size]; empty: on any
+  engine::EngineOptions engine{};      // of every engine here
 };
 
 class Service {
@@ -60,6 +65,10 @@ class Service {
   bool run(base::Instant deadline = base::kNever);
   /// Safe in any thread and in a signal handler.
   void stop() noexcept;
+  /// Makes run() of another thread's service return false. Any thread.
+  void interrupt() { mailbox_.interrupt(); }
+  /// Passes a first call to this service. Returns false if it has too many. Any thread.
+  bool put(FirstCall& call) { return mailbox_.put(call); }
   /// Returns whether stop() was called. run() may not have acted on it yet.
   bool is_stopped() const noexcept;
 
@@ -73,11 +82,13 @@ class Service {
   /// Tells the requester why there was no replacement.
   void refuse_replacement(const Error& why);
 
-  std::size_t applications() const noexcept { return applications_count_.load(std::memory_order_relaxed); }
+  /// Returns the number of attached applications, of all threads.
+  std::size_t applications() const { return routes_->applications(); }
 
  private:
   struct Attached {
     std::unique_ptr<Application> application;
+    Routes::Seat seat;
     base::FileDescriptor process;  // pidfd: readable when it has ended, even if a forked child still holds its sockets
     base::Instant busy_at{};
     base::Instant wake_at = base::kNever;  // while it is parked
@@ -88,11 +99,17 @@ class Service {
   static constexpr std::uint32_t kIndexBits = 16, kProcess = (1U << kIndexBits) - 1, kPairs = kProcess - 1;
 
   static constexpr std::uint32_t kCallsInTurn = 4;
-  static constexpr std::uint64_t kListener = 0, kEnd = 1, kVisitors = 2, kFirstApplication = 16;
+  static constexpr std::uint64_t kListener = 0, kEnd = 1, kVisitors = 2, kMail = 3, kFirstApplication = 16;
 
-  Service(ServiceOptions options, base::FileDescriptor poll, base::FileDescriptor end);
+  Service(ServiceOptions options, base::FileDescriptor poll, base::FileDescriptor end, std::shared_ptr<Routes> routes,
+          std::uint32_t thread);
 
-  static Result<std::unique_ptr<Service>> make(ServiceOptions options);
+  /// Makes a service and its workers.
+  static Result<std::unique_ptr<Service>> make(const ServiceOptions& options);
+  static Result<std::unique_ptr<Service>> make(const ServiceOptions& options, std::shared_ptr<Routes> routes,
+                                               std::uint32_t thread);
+  void settle();
+  void end();
   Result<> listen_at(shm::Listener listener);
   void hold(bool is_held);
   bool is_still() const;
@@ -120,9 +137,14 @@ class Service {
   void greet_visitors();
   bool accept_visitor(bool& has_room);
   void greet(Visitor& visitor, const Call& call, shm::Letter& letter);
+  void greet_or_refuse(Visitor& visitor, const Call& call, shm::Letter& letter);
+  std::uint32_t thread_for(const Call& call);
+  void pass_on(std::uint32_t thread, FirstCall call);
+  void take_mail();
   void list(const shm::Socket& visitor, const Call& call) const;
   static std::string describe(const engine::Core& core, const Call& call);
   Result<Quota> admit(const shm::Socket& visitor) const;
+  Result<Routes::Seat> take_seat(const shm::Socket& visitor) const;
   Result<> attach(shm::Socket& visitor, const Call& call, base::ForeignDescriptor file);
   Result<> open_port(shm::Socket& visitor, const Call& call);
   Result<> open_pairs(shm::Socket& visitor, const Call& call, shm::Letter& letter);
@@ -132,17 +154,20 @@ class Service {
   bool watch(int descriptor, std::uint64_t source, std::uint32_t events, bool is_known = false);
 
   const ServiceOptions options_;
+  const std::shared_ptr<Routes> routes_;
+  const std::uint32_t thread_;
   shm::Users users_;
   shm::Listener listener_;
   base::FileDescriptor poll_, end_;
   shm::Socket asker_;  // awaits the answer to `fairleadd --replace`
   Visitors visitors_;
-  std::map<base::SocketAddress, std::shared_ptr<ServedEngine>> engines_;
+  Mailbox mailbox_;
+  ServedEngines engines_;
   std::unordered_map<std::uint64_t, Attached> applications_;
   std::unordered_map<std::uint64_t, std::uint64_t> by_secret_;
   std::vector<std::uint64_t> awake_;
   PairTools pair_tools_;
-  std::uint64_t next_number_ = kFirstApplication;
+  std::uint64_t next_number_;
   base::Instant look_at_{};                 // when to look at the sockets again
   base::Instant accept_at_ = base::kNever;  // while is_closed_to_visitors_
   base::Instant wake_at_ = base::kNever;    // earliest of the parked applications
@@ -150,8 +175,8 @@ class Service {
   std::uint32_t passes_in_vain_ = 0;
   const base::Duration linger_;  // idle time before an application is parked
   bool has_gone_ones_ = false, is_ending_ = false, is_inherited_ = false;
-  bool is_replacement_wanted_ = false;
-  std::atomic<std::size_t> applications_count_{0};
+  bool is_replacement_wanted_ = false, is_interrupted_ = false, is_settled_ = false;
+  Workers workers_;  // ends first
 };
 
 }  // namespace fairlead::host

@@ -56,6 +56,7 @@ bool Service::accept_visitor(bool& has_room) {
 
 /// While there is no room or no descriptor, connections wait and the listener is not polled.
 void Service::accept_visitors() {
+  if (!listener_.is_open()) return;
   bool has_room = !visitors_.is_full();
   bool is_more = true;
   for (std::uint32_t i = 0; i < kCallsInTurn && has_room && is_more; ++i)
@@ -75,12 +76,56 @@ void Service::greet_visitors() {
     if (!letter) return now < visitor.came_at + Visitors::kPatience;
     const auto call = letter->is_strange ? std::nullopt : call_from(std::span(bytes).first(letter->bytes));
     if (!call) return false;
-    // If greet() has moved the socket into an application, that application's destructor has closed it.
-    if (!base::say([&] { greet(visitor, *call, *letter); }))
-      send_answer(visitor.socket, {.status = static_cast<std::uint32_t>(Status::no_memory), .system_errno = ENOMEM});
+    if (const std::uint32_t thread = thread_for(*call); thread != thread_) {
+      pass_on(thread, {.visitor = std::move(visitor), .call = *call, .letter = std::move(*letter)});
+    } else {
+      greet_or_refuse(visitor, *call, *letter);
+    }
     return false;
   });
   accept_visitors();
+}
+
+void Service::greet_or_refuse(Visitor& visitor, const Call& call, shm::Letter& letter) {
+  // If greet() has moved the socket into an application, that application's destructor has closed it.
+  if (!base::say([&] { greet(visitor, call, letter); }))
+    send_answer(visitor.socket, {.status = static_cast<std::uint32_t>(Status::no_memory), .system_errno = ENOMEM});
+}
+
+// Other threads ------------------------------------------------------------------------------------------------------
+
+/// Returns the thread that handles a first call. What makes no sense is refused by this one.
+std::uint32_t Service::thread_for(const Call& call) {
+  using Kind = Call::Kind;
+  std::uint32_t thread = thread_;
+  if (call.kind == static_cast<std::uint32_t>(Kind::attach)) thread = routes_->thread_for(from_plain(call.address));
+  if (call.kind == static_cast<std::uint32_t>(Kind::open_port) ||
+      call.kind == static_cast<std::uint32_t>(Kind::open_pairs))
+    thread = Routes::thread_of_secret(call.application);
+  if (call.kind == static_cast<std::uint32_t>(Kind::list)) thread = Routes::thread_of_number(call.application);
+  return thread < routes_->threads() ? thread : thread_;
+}
+
+void Service::pass_on(std::uint32_t thread, FirstCall call) {
+  ::epoll_ctl(poll_.get(), EPOLL_CTL_DEL, call.visitor.socket.descriptor(), nullptr);
+  if (workers_.put(thread, call)) return;
+  send_failure(call.visitor.socket,
+               {Status::again, 0, fmt::format("thread {} of the host engine has too many calls: try again", thread)});
+}
+
+/// Handles first calls that the first thread has passed on.
+void Service::take_mail() {
+  base::say([&] {
+    for (FirstCall& one : mailbox_.take()) {
+      const shm::Socket& caller = one.visitor.socket;
+      if (!watch(caller.descriptor(), kVisitors, EPOLLIN | EPOLLET)) {
+        send_failure(caller, cannot_watch(errno));
+        continue;
+      }
+      greet_or_refuse(one.visitor, one.call, one.letter);
+    }
+  });
+  is_interrupted_ = mailbox_.takes_interrupt();
 }
 
 void Service::greet(Visitor& visitor, const Call& call, shm::Letter& letter) {
@@ -122,7 +167,7 @@ Result<> Service::take_asker(Visitor& visitor) {
   return {};
 }
 
-/// Answers with the applications from a number on, as many as the call asks for. Later calls get the others.
+/// Answers with this thread's applications from a number on, as many as the call asks for. Later calls get the others.
 void Service::list(const shm::Socket& visitor, const Call& call) const {
   std::vector<std::uint64_t> numbers;
   for (const auto& [number, attached] : applications_)
@@ -133,7 +178,9 @@ void Service::list(const shm::Socket& visitor, const Call& call) const {
   std::vector<AttachedFact> facts;
   for (const std::uint64_t number : std::span(numbers).first(count))
     facts.push_back(applications_.at(number).application->fact());
-  send_answer(visitor, {.application = count < numbers.size() ? numbers[count] : 0}, encode_listing(facts));
+  const std::uint32_t next_thread = thread_ + 1;
+  const std::uint64_t rest = next_thread < routes_->threads() ? Routes::first_number(next_thread) : 0;
+  send_answer(visitor, {.application = count < numbers.size() ? numbers[count] : rest}, encode_listing(facts));
 }
 
 Result<Quota> Service::admit(const shm::Socket& visitor) const {
@@ -145,17 +192,13 @@ Result<Quota> Service::admit(const shm::Socket& visitor) const {
                                              "--allow-user {} or a --rule, or set FAIRLEAD_CORE=embedded",
                                              user, user)});
   }
-  const auto of_user = std::ranges::count_if(
-      applications_, [&](const auto& entry) { return entry.second.application->is_of_user(user); });
-  if (applications_.size() >= options_.applications_max || of_user >= options_.applications_per_user_max) {
-    return std::unexpected(Error{
-        Status::no_memory, 0,
-        fmt::format("{} applications are attached to this host engine, {} of them of user {}: it serves {}, {} of "
-                    "one user (--applications, --applications-per-user)",
-                    applications_.size(), of_user, user, options_.applications_max,
-                    options_.applications_per_user_max)});
-  }
   return rule != nullptr ? rule->quota : Quota{};
+}
+
+Result<Routes::Seat> Service::take_seat(const shm::Socket& visitor) const {
+  return routes_->enter(
+      thread_, visitor.credentials().user,
+      {.applications_max = options_.applications_max, .per_user_max = options_.applications_per_user_max});
 }
 
 Result<> Service::attach(shm::Socket& visitor, const Call& call, base::ForeignDescriptor file) {
@@ -167,6 +210,8 @@ Result<> Service::attach(shm::Socket& visitor, const Call& call, base::ForeignDe
   }
   const auto quota = admit(visitor);
   if (!quota) return std::unexpected(quota.error());
+  auto seat = take_seat(visitor);
+  if (!seat) return std::unexpected(std::move(seat.error()));
   if (!file.is_open() || call.memory_bytes <= Layout::head_bytes() || call.memory_bytes > kMemoryMost) {
     return std::unexpected(
         Error{Status::invalid, 0, "an application that attaches shares memory with the host engine"});
@@ -176,8 +221,10 @@ Result<> Service::attach(shm::Socket& visitor, const Call& call, base::ForeignDe
   auto engine = engine_at(from_plain(call.address));
   if (!engine) return std::unexpected(std::move(engine.error()));
   const std::shared_ptr<engine::Core> core = (*engine)->core;
-  std::uint64_t secret = 0;
-  if (::getrandom(&secret, sizeof secret, 0) != sizeof secret || by_secret_.contains(secret))
+  std::uint64_t random = 0;
+  const bool is_random = ::getrandom(&random, sizeof random, 0) == sizeof random;
+  const std::uint64_t secret = Routes::secret_of(random, thread_);
+  if (!is_random || by_secret_.contains(secret))
     return std::unexpected(Error{Status::system, errno, "no random bits: getrandom failed"});
   // Allocates all memory up to Application::make(). After that, nothing can fail for lack of memory.
   MapPlace place(applications_);
@@ -205,10 +252,11 @@ Result<> Service::attach(shm::Socket& visitor, const Call& call, base::ForeignDe
                                          .message_size_max = core->message_size_max(),
                                          .address = to_plain(core->address())});
   place_by_secret.fill(secret, number);
-  Attached& attached =
-      place.fill(number, {.application = std::move(*application), .process = std::move(process), .is_parked = true});
+  Attached& attached = place.fill(number, {.application = std::move(*application),
+                                           .seat = std::move(*seat),
+                                           .process = std::move(process),
+                                           .is_parked = true});
   wake(number, attached);
-  applications_count_.store(applications_.size(), std::memory_order_relaxed);
   return {};
 }
 
@@ -279,7 +327,7 @@ bool Service::watch_port(std::uint64_t number, Application& application, std::ui
          watch(application.core().descriptor(port.handle()), source, EPOLLIN | EPOLLET);
 }
 
-/// Returns the engine at this address, and creates it on the first request.
+/// Returns the engine at this address, if it may be used.
 Result<std::shared_ptr<ServedEngine>> Service::engine_at(const base::SocketAddress& address) {
   const auto is_that = [&](const base::SocketAddress& one) {
     return one.ip == address.ip && one.scope == address.scope && (one.port == 0 || one.port == address.port);
@@ -291,26 +339,7 @@ Result<std::shared_ptr<ServedEngine>> Service::engine_at(const base::SocketAddre
                                              "FAIRLEAD_CORE=embedded",
                                              address.to_string())});
   }
-  // Port 0 names the engine that others got for it; engines_ has its real port.
-  const auto shared = embedded::find_embedded(address);
-  if (const auto known = engines_.find(shared ? shared->address() : address); known != engines_.end())
-    return known->second;
-  // An engine stays when its applications have left. It ends when a new engine needs its place.
-  const auto idle = std::ranges::find_if(engines_, [](const auto& entry) { return entry.second.use_count() == 1; });
-  if (engines_.size() >= options_.engines_max && idle != engines_.end()) engines_.erase(idle);
-  if (engines_.size() >= options_.engines_max) {
-    return std::unexpected(
-        Error{Status::no_memory, 0,
-              fmt::format("this host engine has {} engines, the most it may (--engines-max): ask for "
-                          "an address that one of them has",
-                          engines_.size())});
-  }
-  auto core = embedded::attach_embedded(address, options_.engine);
-  if (!core) return std::unexpected(std::move(core.error()));
-  const Shares shares(options_.engine.get(engine::Option::operations_max), options_.applications_max);
-  auto engine = std::make_shared<ServedEngine>(ServedEngine{.core = std::move(*core), .shares = shares});
-  engines_[engine->core->address()] = engine;
-  return engine;
+  return engines_.at(address);
 }
 
 }  // namespace fairlead::host

@@ -42,6 +42,11 @@ void Service::refuse_replacement(const Error& why) {
 }
 
 Result<Handover> Service::hand_over() {
+  if (!workers_.is_empty()) {
+    return std::unexpected(Error{Status::not_supported, 0,
+                                 "it serves with several threads (--threads), whose state cannot be handed over yet: "
+                                 "restart it instead"});
+  }
   const base::Instant began = base::MonotonicClock::now();
   hold(true);
   const auto is_in_time = [began] { return base::MonotonicClock::now() - began < kRestWithin; };
@@ -139,7 +144,7 @@ Result<std::unique_ptr<Service>> Service::resume(ServiceOptions options, std::sp
   if (!state) return std::unexpected(std::move(state.error()));
   const auto name = socket_name(options.file);
   if (!name) return std::unexpected(name.error());
-  auto service = make(std::move(options));
+  auto service = make(options);
   if (!service) return service;
   auto listener = shm::Listener::adopt(own(state->listener), state->is_inherited ? std::nullopt : std::optional(*name),
                                        (*service)->users_);
@@ -154,9 +159,7 @@ Result<> Service::restore(const ServiceState& state) {
   for (const ServedEngineState& saved : state.engines) {
     auto core = embedded::restore_embedded(saved.engine, own(saved.socket), options_.engine);
     if (!core) return std::unexpected(std::move(core.error()));
-    engines_[saved.engine.address] = std::make_shared<ServedEngine>(
-        ServedEngine{.core = std::move(*core),
-                     .shares = Shares(options_.engine.get(engine::Option::operations_max), options_.applications_max)});
+    if (const auto added = engines_.add(std::move(*core)); !added) return std::unexpected(added.error());
   }
   for (const ApplicationState& saved : state.applications)
     if (auto restored = restore(saved); !restored) return restored;
@@ -188,20 +191,24 @@ Result<> Service::restore(const ApplicationState& saved) {
   auto memory = shm::Arena::view(file.get(), saved.memory_bytes);
   if (!memory) return std::unexpected(std::move(memory.error()));
   const auto engine = engines_.find(saved.engine);
-  if (engine == engines_.end()) return cannot_resume("an application has no engine");
+  if (!engine) return cannot_resume("an application has no engine");
   auto application = Application::restore(
       saved, std::move(socket), {.memory = std::move(*memory), .file = std::move(file), .bytes = saved.memory_bytes},
-      engine->second, [this](int descriptor) { return shm::Socket(own(descriptor), users_); });
+      engine, [this](int descriptor) { return shm::Socket(own(descriptor), users_); });
   if (!application) return std::unexpected(std::move(application.error()));
   const std::uint64_t number = next_number_++;
   bool is_watched = watch((*application)->socket().descriptor(), number << kIndexBits, EPOLLIN | EPOLLET);
   if (process.is_open()) watch(process.get(), number << kIndexBits | kProcess, EPOLLIN | EPOLLET);
   for (const ApplicationPortState& port : saved.ports) is_watched &= watch_port(number, **application, port.index);
   if (!is_watched || !by_secret_.emplace(saved.secret, number).second) return std::unexpected(cannot_watch(errno));
+  auto seat = routes_->enter(thread_, (*application)->socket().credentials().user, {});
+  if (!seat) return std::unexpected(std::move(seat.error()));
   Attached& attached = applications_[number];
-  attached = {.application = std::move(*application), .process = std::move(process), .is_parked = true};
+  attached = {.application = std::move(*application),
+              .seat = std::move(*seat),
+              .process = std::move(process),
+              .is_parked = true};
   wake(number, attached);
-  applications_count_.store(applications_.size(), std::memory_order_relaxed);
   return {};
 }
 

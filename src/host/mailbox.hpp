@@ -1,0 +1,84 @@
+#pragma once
+// First calls that the thread with the listener passes to another thread of the host engine, and what wakes that
+// thread.
+
+#include <unistd.h>
+
+#include <sys/eventfd.h>
+
+#include <cstddef>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include <fairlead/error.hpp>
+
+#include "base/event_descriptor.hpp"
+#include "base/file_descriptor.hpp"
+#include "host/call.hpp"
+#include "host/visitors.hpp"
+
+namespace fairlead::host {
+
+struct FirstCall {
+  Visitor visitor;
+  Call call;
+  shm::Letter letter;
+};
+
+class Mailbox {
+ public:
+  static constexpr std::size_t kMost = 256;
+
+  Result<> open() {
+    auto wake = base::open_event_descriptor("the host engine", EFD_NONBLOCK);
+    if (!wake) return std::unexpected(std::move(wake.error()));
+    wake_ = std::move(*wake);
+    calls_.reserve(kMost);
+    return {};
+  }
+  /// Readable when there are calls, or after interrupt().
+  int descriptor() const noexcept { return wake_.get(); }
+
+  /// Any thread. Returns false if the mailbox is full; `call` is then unchanged.
+  bool put(FirstCall& call) {
+    {
+      const std::scoped_lock lock(mutex_);
+      if (calls_.size() == kMost) return false;
+      calls_.push_back(std::move(call));
+    }
+    ::eventfd_write(wake_.get(), 1);
+    return true;
+  }
+  /// Any thread: the owner's loop shall return.
+  void interrupt() {
+    {
+      const std::scoped_lock lock(mutex_);
+      is_interrupted_ = true;
+    }
+    ::eventfd_write(wake_.get(), 1);
+  }
+
+  /// The owner takes all calls.
+  std::vector<FirstCall> take() {
+    eventfd_t ignored = 0;
+    ::eventfd_read(wake_.get(), &ignored);
+    std::vector<FirstCall> taken;
+    taken.reserve(kMost);
+    const std::scoped_lock lock(mutex_);
+    std::swap(taken, calls_);
+    return taken;
+  }
+  bool takes_interrupt() {
+    const std::scoped_lock lock(mutex_);
+    return std::exchange(is_interrupted_, false);
+  }
+
+ private:
+  base::FileDescriptor wake_;
+  std::mutex mutex_;
+  std::vector<FirstCall> calls_;
+  bool is_interrupted_ = false;
+};
+
+}  // namespace fairlead::host
