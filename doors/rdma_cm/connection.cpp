@@ -291,6 +291,14 @@ Step Connection::lose(Status why, Instant now) {
   }
 }
 
+Step Connection::lose_device(Instant now) {
+  if (state_ == State::over) return {};
+  const bool has_peer = state_ >= State::connected;
+  is_lost_ = has_peer;
+  enter(State::over, has_peer ? now + kHeedsAtMost : kNever);
+  return tell(Event::device_removal);
+}
+
 Step Connection::expire(Instant now) {
   if (now >= again_ && now < due_) {
     again_ = kNever;

@@ -35,6 +35,7 @@ enum class Event : std::uint32_t {
   rejected = 8,
   established = 9,
   disconnected = 10,
+  device_removal = 11,
   multicast_join = 12,
   timewait_exit = 15,
 };
@@ -128,6 +129,8 @@ class Connection {
   Step fail(Kind kind, Status why, Instant now);
   /// Handles the loss of the peer: its process is gone or silent.
   Step lose(Status why, Instant now);
+  /// Handles the loss of our device: its interface was deleted.
+  Step lose_device(Instant now);
   Step expire(Instant now);
   Instant due() const { return due_ < again_ ? due_ : again_; }
 

@@ -211,6 +211,24 @@ TEST(Connection, LosesItsPeerInEachState) {
   expect_quiet(connected.initiator.lose(Status::silent, kStart));
 }
 
+TEST(Connection, LosesItsDeviceOnceInEachState) {
+  Connection requesting = routed();
+  expect_sent(requesting.connect(request_to_v4(), kOurs, {}, kStart), Kind::req);
+  expect_told(requesting.lose_device(kStart), Event::device_removal);
+  EXPECT_EQ(requesting.due(), kNever);
+  EXPECT_FALSE(requesting.needs_peer());
+  expect_quiet(requesting.lose_device(kStart));
+  Ends connected;
+  connected.connect();
+  expect_told(connected.initiator.lose_device(kStart), Event::device_removal);
+  expect_quiet(connected.initiator.lose(Status::silent, kStart));
+  EXPECT_EQ(connected.initiator.due(), kStart + Connection::kHeedsAtMost);
+  EXPECT_TRUE(connected.initiator.expire(connected.initiator.due()).fails_pair);
+  expect_told(connected.responder.lose_device(kStart), Event::device_removal);
+  expect_quiet(connected.responder.disconnect(kStart));
+  EXPECT_EQ(connected.responder.due(), kNever) << "the program has heeded it";
+}
+
 // Otherwise a peer that says so again and again would make us ask all peers each time.
 TEST(Connection, HearsOnlyOnceThatItsPeerHasForgottenIt) {
   Message forgotten;

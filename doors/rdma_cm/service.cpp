@@ -16,6 +16,7 @@
 
 #include "base/log.hpp"
 #include "base/process_mark.hpp"
+#include "doors/ibverbs/identity.hpp"
 
 namespace fairlead::rdma_cm {
 namespace {
@@ -43,6 +44,11 @@ Service::Service()
     : wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), poll_(::epoll_create1(EPOLL_CLOEXEC)), carrier_(wake_.get()) {
   epoll_event event{.events = EPOLLIN, .data = {.fd = wake_.get()}};
   ::epoll_ctl(poll_.get(), EPOLL_CTL_ADD, wake_.get(), &event);
+  if (auto watch = base::InterfaceWatch::open()) {
+    interfaces_.emplace(std::move(*watch));
+    event.data.fd = interfaces_->descriptor();
+    ::epoll_ctl(poll_.get(), EPOLL_CTL_ADD, interfaces_->descriptor(), &event);
+  }
   std::uint16_t start = 0;
   draw(start);
   next_port_ = start % kSourcePorts;
@@ -204,6 +210,19 @@ void Service::ask_peers(Instant now) {
   ++asked_;
 }
 
+void Service::lose_devices(Instant now) {
+  interfaces_->drain();
+  const std::lock_guard guard(mutex_);
+  for (const ibverbs::Identity& identity : ibverbs::identities()) {
+    if (identity.device.interface_index == 0 || base::has_interface(identity.device.interface_index)) continue;
+    std::vector<std::shared_ptr<Id>> lost;
+    for (const auto& [handle, id] : ids_) {
+      if (id->device == identity.device.gid) lost.push_back(id);
+    }
+    for (const auto& id : lost) apply(id, id->connection.lose_device(now));
+  }
+}
+
 Instant Service::next_due() const {
   Instant due = std::min(ask_at_, outbox_.next_due());
   if (!timers_.empty()) due = std::min(due, timers_.begin()->first);
@@ -233,15 +252,19 @@ void Service::run() {
     }
     std::array<epoll_event, 16> events;
     const int count = ::epoll_wait(poll_.get(), events.data(), static_cast<int>(events.size()), timeout);
-    bool is_any_closed = false;
+    bool is_any_closed = false, has_interface_changed = false;
     for (int i = 0; i < count; ++i) {
-      if (events[static_cast<std::size_t>(i)].data.fd != wake_.get()) {
+      const int ready = events[static_cast<std::size_t>(i)].data.fd;
+      if (ready == wake_.get()) {
+        std::uint64_t told = 0;
+        [[maybe_unused]] const ssize_t got = ::read(wake_.get(), &told, sizeof told);
+      } else if (interfaces_ && ready == interfaces_->descriptor()) {
+        has_interface_changed = true;
+      } else {
         is_any_closed = true;
-        continue;
       }
-      std::uint64_t told = 0;
-      [[maybe_unused]] const ssize_t got = ::read(wake_.get(), &told, sizeof told);
     }
+    if (has_interface_changed) lose_devices(Clock::now());
     if (is_any_closed) end_closed_files();
     work(Clock::now());
   }

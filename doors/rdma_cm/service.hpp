@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "base/file_descriptor.hpp"
+#include "base/interface_watch.hpp"
 #include "base/thread.hpp"
 #include "doors/rdma_cm/carrier.hpp"
 #include "doors/rdma_cm/event_file.hpp"
@@ -102,6 +104,7 @@ class Service {
   void arm(Id& id);
   void expire(Instant now);
   void ask_peers(Instant now);
+  void lose_devices(Instant now);
   void remove_events(EventFile& file, const Id& id);
   Instant next_due() const;
   void wake() const;
@@ -109,6 +112,7 @@ class Service {
 
   std::mutex mutex_;
   base::FileDescriptor wake_, poll_;
+  std::optional<base::InterfaceWatch> interfaces_;  // absent if the kernel does not permit it
   Carrier carrier_;
   base::Thread thread_;
   bool has_thread_ = false;

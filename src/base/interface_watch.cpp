@@ -2,12 +2,18 @@
 
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
+#include <net/if.h>
 #include <sys/socket.h>
 
 #include <array>
 #include <cerrno>
 
 namespace fairlead::base {
+
+bool has_interface(std::uint32_t index) {
+  std::array<char, IF_NAMESIZE> name;
+  return ::if_indextoname(index, name.data()) != nullptr;
+}
 
 Result<InterfaceWatch> InterfaceWatch::open() {
   FileDescriptor socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE));

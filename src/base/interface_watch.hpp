@@ -2,11 +2,16 @@
 // Tells when interfaces or addresses have changed, by the kernel's notifications. Their contents are ignored: the
 // caller reads local_interfaces() again.
 
+#include <cstdint>
+
 #include <fairlead/error.hpp>
 
 #include "base/file_descriptor.hpp"
 
 namespace fairlead::base {
+
+/// Returns whether the interface exists, up or down.
+bool has_interface(std::uint32_t index);
 
 class InterfaceWatch {
  public:

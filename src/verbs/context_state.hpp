@@ -80,6 +80,7 @@ struct ContextState {
   EventOwners event_owners;
   std::uint64_t port_number_in_context = 0;
   std::atomic<bool> is_port_active{true};  // as last reported
+  std::atomic<bool> is_removed{false};     // its interface was deleted, and device_fatal reported
   std::once_flag watching;
   std::optional<base::InterfaceWatch> interfaces;  // opened by the first thread that waits for events
   Quota domains{limits.max_pd}, channels{1024}, queues{limits.max_cq}, addresses{limits.max_ah},

@@ -27,15 +27,18 @@ bool is_among(const ContextState& context, const std::vector<base::Interface>& u
 void look_at_port(ContextState& context) {
   const auto up = base::local_interfaces();
   if (!up) return;
-  const bool is_active = is_among(context, *up);
-  if (is_active == context.is_port_active.exchange(is_active)) return;
   const auto tell = [&](AsyncEventType type) {
     context.pair_core->tell(context.events, {std::to_underlying(type), context.port_number_in_context});
   };
-  const bool has_interface =
-      std::ranges::find(*up, context.device.interface_index, &base::Interface::index) != up->end();
-  if (!is_active && has_interface) tell(AsyncEventType::gid_change);
-  tell(is_active ? AsyncEventType::port_active : AsyncEventType::port_err);
+  const bool is_active = is_among(context, *up);
+  if (is_active != context.is_port_active.exchange(is_active)) {
+    const bool is_up = std::ranges::find(*up, context.device.interface_index, &base::Interface::index) != up->end();
+    if (!is_active && is_up) tell(AsyncEventType::gid_change);
+    tell(is_active ? AsyncEventType::port_active : AsyncEventType::port_err);
+  }
+  const std::uint32_t index = context.device.interface_index;
+  if (!is_active && index != 0 && !base::has_interface(index) && !context.is_removed.exchange(true))
+    tell(AsyncEventType::device_fatal);
 }
 
 }  // namespace

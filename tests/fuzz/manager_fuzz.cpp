@@ -32,7 +32,7 @@ class Target {
   explicit Target(bool is_datagram) : connection_(kName, 7, is_datagram) {}
 
   void act(Script& script) {
-    switch (script.byte() % 16) {
+    switch (script.byte() % 17) {
       case 0:
         return check(connection_.bind());
       case 1:
@@ -63,6 +63,8 @@ class Target {
         return check(connection_.lose(status(script), now_));
       case 12:
         return take_bytes(script);
+      case 16:
+        return check(connection_.lose_device(now_));
       default:
         return take_message(script);
     }

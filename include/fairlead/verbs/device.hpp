@@ -84,7 +84,7 @@ enum class AsyncEventType : std::uint8_t {
   qp_access_err = 3,
   comm_est = 4,
   sq_drained = 5,
-  device_fatal = 8,
+  device_fatal = 8,  ///< the interface was deleted
   port_active = 9,
   port_err = 10,  ///< the interface went down, or lost the device's address
   srq_err = 14,
