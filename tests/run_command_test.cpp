@@ -18,6 +18,11 @@ using namespace std::chrono_literals;
 using testing::HasSubstr;
 using Words = std::vector<std::string>;
 
+Words operator+(Words left, const Words& right) {
+  left.insert(left.end(), right.begin(), right.end());
+  return left;
+}
+
 /// Returns the settings that the program sees.
 std::string settings_of(const Words& environment, const Words& options) {
   Words words{"env", "-u", "FAIRLEAD_PATH", "-u", "FAIRLEAD_PERSONALITY", "-u", "FAIRLEAD_DEVICES"};
@@ -74,6 +79,44 @@ TEST(RunCommand, ALogLevelThatIsNoneIsToldBeforeTheProgramStarts) {
   EXPECT_NE(finished.exit_code, 0);
   EXPECT_EQ(finished.output, "");
   EXPECT_THAT(finished.error_output, HasSubstr("--log loud (FAIRLEAD_LOG): log 'loud': want LEVEL or TOPIC=LEVEL"));
+}
+
+Finished check(const std::string& program, const Words& options = {}) {
+  return run(Words{FAIRLEAD_COMMAND, "run", "--check"} + options + Words{"--", program});
+}
+
+TEST(RunCommandCheck, StartsNothingAndNamesTheDevice) {
+  const std::string file = testing::TempDir() + "fairlead_run_started";
+  const std::string script = file + ".sh";
+  std::ofstream(script) << "#!/bin/sh\ntouch " << file << "\n";
+  std::filesystem::permissions(script, std::filesystem::perms(0700));
+  const Finished finished = check(script, {"--address", "127.0.0.1"});
+  std::filesystem::remove(script);
+  EXPECT_EQ(finished.exit_code, 0) << finished.output << finished.error_output;
+  EXPECT_THAT(finished.output, HasSubstr(script + " is a script; /bin/sh can be given a device"));
+  EXPECT_THAT(finished.output, HasSubstr("it does not link libibverbs itself"));
+  EXPECT_THAT(finished.output, HasSubstr("at 127.0.0.1"));
+  EXPECT_FALSE(std::filesystem::remove(file)) << "it was started";
+}
+
+TEST(RunCommandCheck, NamesWhatAProgramWillNeed) {
+  const char* const perftest = "/usr/bin/ib_write_bw";
+  if (!std::filesystem::exists(perftest)) GTEST_SKIP() << "perftest is not installed";
+  const Finished finished = check("ib_write_bw");
+  EXPECT_EQ(finished.exit_code, 0) << finished.output << finished.error_output;
+  EXPECT_THAT(finished.output, HasSubstr(std::string(perftest) + " can be given a device"));
+  EXPECT_THAT(finished.output, HasSubstr("libibverbs.so.1: Fairlead's library takes its place"));
+  EXPECT_THAT(finished.output, HasSubstr("/dev/infiniband/rdma_cm is simulated"));
+  EXPECT_THAT(finished.output, HasSubstr("direct verbs of mlx5: mlx5dv_"));
+}
+
+TEST(RunCommandCheck, FailsForAProgramThatGetsNoDevice) {
+  const Finished missing = check("no-such-program");
+  EXPECT_EQ(missing.exit_code, 1);
+  EXPECT_THAT(missing.output, HasSubstr("there is no program no-such-program here"));
+  const Finished elsewhere = check("true", {"--address", "203.0.113.9"});
+  EXPECT_EQ(elsewhere.exit_code, 1);
+  EXPECT_THAT(elsewhere.output, HasSubstr("--address 203.0.113.9"));
 }
 
 TEST(RunCommand, AVariableThatSetsNothingIsTold) {

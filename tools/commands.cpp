@@ -19,7 +19,7 @@ std::span<const CommandExamples> command_examples() {
         "perf bandwidth --loss 0,1%"}},
       {"run",
        {"run -- ib_write_bw", "run -- ib_write_bw 127.0.0.1",
-        "run --path udp --fault drop=1%,reorder=5:16 --explain -- ./program"}},
+        "run --path udp --fault drop=1%,reorder=5:16 --explain -- ./program", "run --check ./program"}},
       {"keygen",
        {"keygen ~/.config/fairlead/x25519", "keygen --psk ~/fairlead.psk", "keygen --add ~/.config/fairlead/x25519"}},
       {"doctor", {"doctor", "doctor 10.0.0.5", "doctor --json 10.0.0.5@udp:20481"}},

@@ -21,25 +21,6 @@ struct DoctorOptions {
   bool is_json = false;
 };
 
-std::string_view word_of(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::good:
-      return "ok";
-    case Verdict::note:
-      return "note";
-    case Verdict::trouble:
-      return "TROUBLE";
-  }
-  return {};
-}
-
-void print_lines(const Findings& findings) {
-  for (const Finding& one : findings) {
-    fmt::print("{:<8} {:<12} {}\n", word_of(one.verdict), one.topic, one.text);
-    if (!one.remedy.empty()) fmt::print("{:<21} -> {}\n", "", one.remedy);
-  }
-}
-
 void print_json(const Findings& findings) {
   auto all = nlohmann::json::array();
   for (const Finding& one : findings) {
@@ -54,10 +35,8 @@ void print_json(const Findings& findings) {
 int run_doctor(const DoctorOptions& options) {
   Findings findings = examine_host(verbs_library());
   for (Finding& one : examine_engine(options.peer, options.probes)) findings.push_back(std::move(one));
-  options.is_json ? print_json(findings) : print_lines(findings);
-  const bool is_well =
-      std::ranges::none_of(findings, [](const Finding& one) { return one.verdict == Verdict::trouble; });
-  return is_well ? kExitOk : kExitFailed;
+  options.is_json ? print_json(findings) : print_findings(findings);
+  return is_well(findings) ? kExitOk : kExitFailed;
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
 #pragma once
-// One line of `fairlead doctor`.
+// One line of `fairlead doctor` or `fairlead run --check`.
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace fairlead::tools {
@@ -20,5 +21,11 @@ struct Finding {
 };
 
 using Findings = std::vector<Finding>;
+
+std::string_view word_of(Verdict verdict);
+/// Prints a line for each, and one for its remedy.
+void print_findings(const Findings& findings);
+/// Returns whether nothing is in trouble.
+bool is_well(const Findings& findings);
 
 }  // namespace fairlead::tools

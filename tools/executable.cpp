@@ -1,35 +1,40 @@
 #include "tools/executable.hpp"
 
-#include <elf.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
-#include <cstring>
 #include <fstream>
 #include <sstream>
-#include <vector>
 
 #include "base/environment.hpp"
+#include "tools/elf_file.hpp"
 
 namespace fairlead::tools {
 namespace {
 
-constexpr unsigned kProgramHeadersMax = 128;
+constexpr int kInterpretersMost = 4;  // as in the kernel
 
-/// Returns whether it is an ELF executable without a dynamic loader. Also false if it is no ELF file.
-bool is_static(const std::string& file) {
+/// Returns the program in the first line of a script; empty if the file is none.
+std::string interpreter_of(const std::string& file) {
   std::ifstream in(file, std::ios::binary);
-  Elf64_Ehdr header{};
-  if (!in.read(reinterpret_cast<char*>(&header), sizeof header)) return false;
-  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64) return false;
-  if (header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phnum > kProgramHeadersMax) return false;
-  in.seekg(static_cast<std::streamoff>(header.e_phoff));
-  for (unsigned i = 0; i < header.e_phnum; ++i) {
-    Elf64_Phdr part{};
-    if (!in.read(reinterpret_cast<char*>(&part), sizeof part)) return false;
-    if (part.p_type == PT_INTERP) return false;
-  }
-  return true;
+  std::string line, interpreter;
+  constexpr std::size_t kLineMax = 256;
+  line.resize(kLineMax);
+  in.read(line.data(), kLineMax);
+  line.resize(static_cast<std::size_t>(in.gcount()));
+  if (!line.starts_with("#!")) return {};
+  std::istringstream(line.substr(2, line.find('\n') - 2)) >> interpreter;
+  return interpreter;
+}
+
+/// Returns whether the kernel gives the program rights that its caller lacks.
+bool has_rights_of_its_own(const std::string& file) {
+  struct stat status{};
+  if (::stat(file.c_str(), &status) != 0) return false;
+  if ((status.st_mode & S_ISUID) != 0 && status.st_uid != ::geteuid()) return true;
+  if ((status.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) && status.st_gid != ::getegid()) return true;
+  return ::geteuid() != 0 && ::getxattr(file.c_str(), "security.capability", nullptr, 0) > 0;
 }
 
 }  // namespace
@@ -46,13 +51,30 @@ std::optional<std::string> find_executable(const std::string& word) {
   return {};
 }
 
-std::optional<std::string> preload_obstacle(const std::string& file) {
-  struct stat status{};
-  if (::stat(file.c_str(), &status) != 0) return {};
-  if ((status.st_mode & (S_ISUID | S_ISGID)) != 0 && ::geteuid() != 0) {
-    return "it runs as another user (setuid), and the loader then ignores LD_PRELOAD; run it as that user";
+std::string program_of(const std::string& file) {
+  std::string program = file;
+  for (int i = 0; i < kInterpretersMost; ++i) {
+    std::string interpreter = interpreter_of(program);
+    if (interpreter.empty()) break;
+    program = std::move(interpreter);
   }
-  if (is_static(file)) return "it is statically linked, so no library can be put before its own; link it dynamically";
+  return program;
+}
+
+std::optional<std::string> preload_obstacle(const std::string& file) {
+  const std::string program = program_of(file);
+  if (has_rights_of_its_own(program)) {
+    return "it has rights that you lack (setuid, setgid or file capabilities), and the loader then ignores LD_PRELOAD; "
+           "run it as that user, or a copy without these rights";
+  }
+  const auto elf = read_elf(program);
+  if (!elf) return {};
+  if (!elf->is_native) {
+    return "it was built for another processor or for 32 bits, and the loader then ignores LD_PRELOAD; build it for "
+           "64 bits of this processor";
+  }
+  if (elf->loader.empty())
+    return "it is statically linked, so no library can be put before its own; link it dynamically";
   return {};
 }
 

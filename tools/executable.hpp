@@ -10,6 +10,9 @@ namespace fairlead::tools {
 /// Returns the file that a shell would start for this word.
 std::optional<std::string> find_executable(const std::string& word);
 
+/// Returns the program that the kernel starts for this file: for a script its interpreter, else the file itself.
+std::string program_of(const std::string& file);
+
 /// Returns why a preload does not reach this file, with the remedy, or nullopt if it does. For a script, its
 /// interpreter is checked.
 std::optional<std::string> preload_obstacle(const std::string& file);

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <elf.h>
+#include <unistd.h>
 
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -38,22 +40,65 @@ TEST_F(ExecutableTest, ADynamicProgramHasNoObstacle) {
   EXPECT_EQ(preload_obstacle("/proc/self/exe"), std::nullopt);
 }
 
-TEST_F(ExecutableTest, AStaticProgramIsNamedAsSuch) {
-  struct {
-    Elf64_Ehdr header{};
-    Elf64_Phdr part{};
-  } program;
-  std::memcpy(program.header.e_ident, ELFMAG, SELFMAG);
-  program.header.e_ident[EI_CLASS] = ELFCLASS64;
-  program.header.e_phoff = sizeof program.header;
-  program.header.e_phentsize = sizeof program.part;
+struct Program {
+  Elf64_Ehdr header{};
+  Elf64_Phdr part{};
+};
+
+/// Returns the headers of a program for this processor, with one part.
+Program program_with(Elf64_Word type) {
+  Program program;
+  std::ifstream("/proc/self/exe", std::ios::binary)
+      .read(reinterpret_cast<char*>(&program.header), sizeof program.header);
+  program.header.e_phoff = offsetof(Program, part);
   program.header.e_phnum = 1;
-  program.part.p_type = PT_LOAD;
+  program.header.e_shnum = 0;
+  program.part.p_type = type;
+  program.part.p_filesz = 4;
+  return program;
+}
+
+TEST_F(ExecutableTest, AStaticProgramIsNamedAsSuch) {
+  Program program = program_with(PT_LOAD);
   write(&program, sizeof program);
   EXPECT_THAT(preload_obstacle(file_), Optional(HasSubstr("statically linked")));
-  program.part.p_type = PT_INTERP;
+  program = program_with(PT_INTERP);
   write(&program, sizeof program);
   EXPECT_EQ(preload_obstacle(file_), std::nullopt);
+}
+
+TEST_F(ExecutableTest, AProgramForAnotherProcessorIsNamedAsSuch) {
+  Program program = program_with(PT_INTERP);
+  program.header.e_ident[EI_CLASS] = ELFCLASS32;
+  write(&program, sizeof program);
+  EXPECT_THAT(preload_obstacle(file_), Optional(HasSubstr("32 bits")));
+  program = program_with(PT_INTERP);
+  program.header.e_machine = EM_S390;
+  write(&program, sizeof program);
+  EXPECT_THAT(preload_obstacle(file_), Optional(HasSubstr("another processor")));
+}
+
+TEST_F(ExecutableTest, AProgramWithMoreRightsIsNamedAsSuch) {
+  const Program program = program_with(PT_INTERP);
+  write(&program, sizeof program);
+  std::filesystem::permissions(file_, std::filesystem::perms(04755));
+  EXPECT_EQ(preload_obstacle(file_), std::nullopt) << "our own user's";
+  constexpr uid_t kAnother = 12345;
+  if (::chown(file_.c_str(), kAnother, kAnother) != 0) GTEST_SKIP() << "only root may give a file away";
+  std::filesystem::permissions(file_, std::filesystem::perms(04755));
+  EXPECT_THAT(preload_obstacle(file_), Optional(HasSubstr("setuid")));
+}
+
+TEST_F(ExecutableTest, OfAScriptTheInterpreterIsChecked) {
+  const Program program = program_with(PT_LOAD);
+  write(&program, sizeof program);
+  const std::string script = file_ + ".script";
+  std::ofstream(script) << "#! " << file_ << " -x\n";
+  EXPECT_EQ(program_of(script), file_);
+  EXPECT_THAT(preload_obstacle(script), Optional(HasSubstr("statically linked")));
+  std::ofstream(script) << "#!" << script;
+  EXPECT_EQ(program_of(script), script) << "a circle";
+  std::filesystem::remove(script);
 }
 
 TEST_F(ExecutableTest, CutAndForeignFilesAreNoObstacle) {

@@ -16,6 +16,7 @@
 #include "tools/command_line.hpp"
 #include "tools/executable.hpp"
 #include "tools/exit_code.hpp"
+#include "tools/run_check.hpp"
 #include "tools/verbs_library.hpp"
 
 namespace fairlead::tools {
@@ -29,6 +30,7 @@ struct Launch {
   std::string path, personality, fault, address, flight, log;
   unsigned devices = 0;
   bool explains = false;
+  bool only_checks = false;
   bool uses_host = false;
 };
 
@@ -64,6 +66,19 @@ std::string options_text(const Launch& run) {
   return text;
 }
 
+/// Passes the options on, as variables.
+void put_settings(const Launch& run) {
+  put_choice("FAIRLEAD_PATH", run.path, "auto");
+  put_choice("FAIRLEAD_PERSONALITY", run.personality, "roce");
+  put_choice("FAIRLEAD_DEVICES", run.devices == 0 ? "" : std::to_string(run.devices), "1");
+  if (!run.fault.empty()) put("FAIRLEAD_FAULT", run.fault);
+  if (!run.flight.empty()) put("FAIRLEAD_FLIGHT", run.flight);
+  if (!run.log.empty()) put("FAIRLEAD_LOG", run.log);
+  if (!run.address.empty()) put("FAIRLEAD_DEVICE", run.address);
+  if (run.explains) put("FAIRLEAD_EXPLAIN", "1");
+  if (run.uses_host) put_choice("FAIRLEAD_CORE", "", "host");
+}
+
 /// Checks what the program would fail on: an address that is not local, a malformed plan, a log that cannot be opened,
 /// a wrong settings file, a host engine that does not answer.
 Result<> check_device(const Launch& run) {
@@ -76,6 +91,26 @@ Result<> check_device(const Launch& run) {
   if (!has_settings || devices->empty()) return {};
   const auto context = verbs::Context::open(devices->front());
   return context ? Result<>{} : std::unexpected(context.error());
+}
+
+/// Reports what the program will need and which devices it will see. Starts nothing.
+int check(const Launch& run) {
+  put_settings(run);
+  Findings findings = examine_program(run.words.front());
+  if (!std::filesystem::exists(verbs_library()))
+    findings.push_back({Verdict::trouble, "library", verbs_library().string() + " does not exist", "reinstall it"});
+  const auto usable = check_device(run);
+  const auto devices = usable ? verbs::devices() : std::unexpected(usable.error());
+  if (!devices) {
+    findings.push_back({Verdict::trouble, "device", options_text(run) + devices.error().message, {}});
+  } else if (devices->empty()) {
+    findings.push_back(
+        {Verdict::trouble, "device", "no interface with an address is up", "ip link set dev NAME up; or --address"});
+  } else {
+    findings.push_back({Verdict::good, "device", fmt::format("at {}", devices->front().address), {}});
+  }
+  print_findings(findings);
+  return is_well(findings) ? kExitOk : kExitFailed;
 }
 
 int start(const Launch& run) {
@@ -94,15 +129,7 @@ int start(const Launch& run) {
     return complain(kExitFailed, fmt::format("cannot give {} an RDMA device: {}", *program, *obstacle));
   }
   put_first("LD_PRELOAD", preload.string());
-  put_choice("FAIRLEAD_PATH", run.path, "auto");
-  put_choice("FAIRLEAD_PERSONALITY", run.personality, "roce");
-  put_choice("FAIRLEAD_DEVICES", run.devices == 0 ? "" : std::to_string(run.devices), "1");
-  if (!run.fault.empty()) put("FAIRLEAD_FAULT", run.fault);
-  if (!run.flight.empty()) put("FAIRLEAD_FLIGHT", run.flight);
-  if (!run.log.empty()) put("FAIRLEAD_LOG", run.log);
-  if (!run.address.empty()) put("FAIRLEAD_DEVICE", run.address);
-  if (run.explains) put("FAIRLEAD_EXPLAIN", "1");
-  if (run.uses_host) put_choice("FAIRLEAD_CORE", "", "host");
+  put_settings(run);
 
   if (const auto usable = check_device(run); !usable)
     return complain(kExitUsage, fmt::format("{}{}", options_text(run), usable.error().message));
@@ -143,7 +170,9 @@ void add_run(CLI::App& app, int& exit_code) {
   run_app->add_flag("--host", run->uses_host,
                     "use queue pairs of the host engine, fairleadd [FAIRLEAD_CORE, else host]");
   run_app->add_flag("--explain", run->explains, "print a report at its end, with the causes of failed completions");
-  run_app->callback([run, &exit_code] { exit_code = start(*run); });
+  run_app->add_flag("--check", run->only_checks,
+                    "do not run the program: report whether it can be given a device, and what it will need");
+  run_app->callback([run, &exit_code] { exit_code = run->only_checks ? check(*run) : start(*run); });
 }
 
 }  // namespace fairlead::tools
