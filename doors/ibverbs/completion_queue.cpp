@@ -1,6 +1,7 @@
 // Completion queues: creation, and the plain poll call.
 #include <cstring>
 
+#include "doors/ibverbs/absent.hpp"
 #include "doors/ibverbs/explain.hpp"
 #include "doors/ibverbs/objects.hpp"
 #include "doors/ibverbs/operations.hpp"
@@ -106,7 +107,7 @@ ibv_cq_ex* create_queue(ibv_context* abi, ibv_cq_init_attr_ex* attributes) try {
 int modify_queue(ibv_cq* abi, ibv_modify_cq_attr* attributes) try {
   const Call call;
   if (find(abi) == nullptr || attributes == nullptr) return fail(EINVAL);
-  return fail(EOPNOTSUPP);  // moderation is not supported
+  return tell_absent(Absent::moderation);
 } catch (const std::exception&) {
   return thrown();
 }

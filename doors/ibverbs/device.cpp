@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "base/log.hpp"
+#include "doors/ibverbs/absent.hpp"
 #include "doors/ibverbs/explain.hpp"
 #include "doors/ibverbs/objects.hpp"
 #include "doors/ibverbs/operations.hpp"
@@ -158,7 +159,7 @@ ibv_context* ibv_import_device(int descriptor) try {
     context->is_imported = true;
     return show(*context, each->context.device, descriptor);
   }
-  return refuse(EOPNOTSUPP);  // a device of another process
+  return refuse(tell_absent(Absent::foreign_device));
 } catch (const std::exception&) {
   return thrown();
 }

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <new>
 
+#include "doors/ibverbs/absent.hpp"
 #include "doors/ibverbs/operations.hpp"
 
 namespace fairlead::ibverbs {
@@ -218,7 +219,9 @@ void set_operations(Pair& pair) {
   pair.wr_send_inv = [](ibv_qp_ex* abi, std::uint32_t rkey) {
     add(abi, {.opcode = SendOpcode::send_invalidate, .rkey = rkey});
   };
-  pair.wr_send_tso = [](ibv_qp_ex* abi, void*, std::uint16_t, std::uint16_t) { spoil(abi, EOPNOTSUPP); };
+  pair.wr_send_tso = [](ibv_qp_ex* abi, void*, std::uint16_t, std::uint16_t) {
+    spoil(abi, tell_absent(Absent::segmentation));
+  };
   pair.wr_atomic_write = [](ibv_qp_ex* abi, std::uint32_t rkey, std::uint64_t address, const void* value) {
     add(abi, {.opcode = SendOpcode::atomic_write, .rkey = rkey, .remote_addr = address});
     if (value == nullptr) return spoil(abi, EINVAL);

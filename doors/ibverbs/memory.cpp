@@ -1,6 +1,7 @@
 // Protection domains and memory regions.
 #include <unistd.h>
 
+#include "doors/ibverbs/absent.hpp"
 #include "doors/ibverbs/objects.hpp"
 #include "doors/ibverbs/operations.hpp"
 
@@ -100,7 +101,7 @@ ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* address, std::size_t length, std::uin
 }
 
 ibv_mr* ibv_reg_dmabuf_mr(ibv_pd*, std::uint64_t, std::size_t, std::uint64_t, int, int) {
-  return refuse(EOPNOTSUPP);
+  return refuse(tell_absent(Absent::other_memory));
 }
 
 int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, std::size_t length, int access) try {

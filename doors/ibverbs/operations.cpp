@@ -1,5 +1,7 @@
 #include "doors/ibverbs/operations.hpp"
 
+#include "doors/ibverbs/absent.hpp"
+
 namespace fairlead::ibverbs {
 
 void set_operations(verbs_context& context) {
@@ -32,6 +34,7 @@ void set_operations(verbs_context& context) {
   context.alloc_dm = add_device_memory;
   context.free_dm = remove_device_memory;
   context.reg_dm_mr = add_device_region;
+  set_absent_operations(context);
 }
 
 }  // namespace fairlead::ibverbs

@@ -1,4 +1,5 @@
 // Queue pairs: create, modify, query, destroy.
+#include "doors/ibverbs/absent.hpp"
 #include "doors/ibverbs/fail_pair.hpp"
 #include "doors/ibverbs/objects.hpp"
 #include "doors/ibverbs/operations.hpp"
@@ -50,6 +51,7 @@ Pair* make(ibv_pd* pd, ibv_qp_init_attr& attributes) {
   const bool is_initiator = attributes.qp_type == IBV_QPT_XRC_SEND;
   if (domain == nullptr || send_queue == nullptr || (receive_queue == nullptr && !is_initiator)) return refuse(EINVAL);
   if (attributes.srq != nullptr && shared == nullptr) return refuse(EINVAL);
+  if (attributes.qp_type == IBV_QPT_RAW_PACKET) return refuse(tell_absent(Absent::raw_packets));
   if (operations_of(raw(attributes.qp_type)) == 0) return refuse(EOPNOTSUPP);
   Pair* pair = table<Pair>().make(domain->owner);
   if (pair == nullptr) return refuse(ENOMEM);

@@ -21,6 +21,7 @@
 #include <string>
 #include <string_view>
 
+#include "doors/ibverbs/absent.hpp"
 #include "doors/ibverbs/sysfs_tree.hpp"
 #include "doors/rdma_cm/redirect.hpp"
 
@@ -31,6 +32,7 @@ constexpr std::string_view kVerbs = "_verbs";
 constexpr std::string_view kDev = "/dev/infiniband";
 constexpr std::string_view kManager = "/dev/infiniband/rdma_cm";
 constexpr std::string_view kManagerSys = "/sys/class/misc/rdma_cm";
+constexpr std::string_view kDatagramDevice = "/dev/infiniband/umad", kDatagramSys = "/sys/class/infiniband_mad";
 
 bool is_end(char c) {
   return c == '\0' || c == '/';
@@ -44,8 +46,13 @@ bool is_manager(const char* path) {
   return path != nullptr && kManager == path;
 }
 
+// A subnet manager's interface. The tree lacks it, so the program gets ENOENT.
+bool is_of_management_datagrams(const char* path) {
+  return std::strncmp(path, kDatagramDevice.data(), kDatagramDevice.size()) == 0 || is_below(path, kDatagramSys);
+}
+
 bool is_ours(const char* path) {
-  if (is_below(path, kDev) || is_below(path, kManagerSys)) return true;
+  if (is_below(path, kDev) || is_below(path, kManagerSys) || is_below(path, kDatagramSys)) return true;
   if (std::strncmp(path, kSys.data(), kSys.size()) != 0) return false;
   path += kSys.size();
   if (std::strncmp(path, kVerbs.data(), kVerbs.size()) == 0) path += kVerbs.size();
@@ -58,6 +65,8 @@ class Target {
   [[gnu::noinline]] explicit Target(const char* path) : path_(path) {
     if (path == nullptr || path[0] != '/' || !is_ours(path)) return;
     const int errno_before = errno;
+    if (is_of_management_datagrams(path))
+      fairlead::ibverbs::tell_absent(fairlead::ibverbs::Absent::management_datagrams);
     if (const std::string tree = fairlead::ibverbs::sysfs_tree(); !tree.empty()) {
       made_up_ = tree + path;
       path_ = made_up_.c_str();
@@ -202,6 +211,10 @@ int access(const char* path, int mode) noexcept {
 }
 int faccessat(int folder, const char* path, int mode, int flags) noexcept {
   return FAIRLEAD_NEXT(faccessat)(folder, Target(path), mode, flags);
+}
+
+int chdir(const char* path) noexcept {
+  return FAIRLEAD_NEXT(chdir)(Target(path));
 }
 
 DIR* opendir(const char* path) {

@@ -1,4 +1,5 @@
 // Shared receive queues.
+#include "doors/ibverbs/absent.hpp"
 #include "doors/ibverbs/objects.hpp"
 #include "doors/ibverbs/operations.hpp"
 
@@ -51,7 +52,8 @@ ibv_srq* create_shared_receive(ibv_context*, ibv_srq_init_attr_ex* attributes) t
     if (xrc.domain == nullptr || xrc.queue == nullptr) return refuse(EINVAL);
     return make(attributes->pd, attributes->srq_context, attributes->attr, xrc);
   }
-  if (has_type && attributes->srq_type != IBV_SRQT_BASIC) return refuse(EOPNOTSUPP);  // tag matching
+  if (has_type && attributes->srq_type == IBV_SRQT_TM) return refuse(tell_absent(Absent::tag_matching));
+  if (has_type && attributes->srq_type != IBV_SRQT_BASIC) return refuse(EOPNOTSUPP);
   return make(attributes->pd, attributes->srq_context, attributes->attr);
 } catch (const std::exception&) {
   return thrown();

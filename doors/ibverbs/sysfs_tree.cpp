@@ -63,6 +63,8 @@ void fill_device(const fs::path& root, const Identity& identity) {
   write(device / "sys_image_guid", guid_text(identity.guid));
   write(device / "fw_ver", "0.0.1\n");
   write(device / "board_id", "FAIRLEAD\n");
+  write(device / "hca_type", "Fairlead\n");
+  write(device / "hw_rev", "0\n");
   write(device / "device/numa_node", "-1\n");
   write(device / "device/local_cpus", "ffffffff\n");
   write(device / "device/vendor", "0x1fa1\n");
@@ -71,6 +73,10 @@ void fill_device(const fs::path& root, const Identity& identity) {
   write(port / "phys_state", "5: LinkUp\n");
   write(port / "link_layer", is_roce ? "Ethernet\n" : "InfiniBand\n");
   write(port / "lid", fmt::format("{:#x}\n", is_roce ? 0 : identity.lid()));
+  write(port / "sm_lid", fmt::format("{:#x}\n", is_roce ? 0 : identity.lid()));
+  write(port / "lid_mask_count", "0\n");
+  write(port / "sm_sl", "0\n");
+  write(port / "cap_mask", "0x04010000\n");
   write(port / "rate", "100 Gb/sec (4X EDR)\n");
   write(port / "gids/0", gid_text(identity.device.gid));
   write(port / "pkeys/0", "0xffff\n");

@@ -1,0 +1,32 @@
+#pragma once
+// Features that this device lacks. A program that asks for one gets EOPNOTSUPP, as from a device without it. The log
+// tells once per feature what the program asked for and what works instead.
+
+#include <string_view>
+
+#include "doors/ibverbs/abi.hpp"
+
+namespace fairlead::ibverbs {
+
+enum class Absent {
+  flow_steering,
+  work_queues,
+  tag_matching,
+  segmentation,
+  counters,
+  packet_pacing,
+  null_regions,
+  moderation,
+  other_memory,
+  raw_packets,
+  foreign_device,
+  management_datagrams,
+};
+
+/// Notes it in the log. Returns EOPNOTSUPP, which is also in errno.
+int tell_absent(Absent feature) noexcept;
+
+/// Fills the calls of absent features.
+void set_absent_operations(verbs_context& context);
+
+}  // namespace fairlead::ibverbs

@@ -1,0 +1,92 @@
+// A program that asks for what this device lacks is told EOPNOTSUPP, and the log names what it asked for and what works
+// instead, once for each feature.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cerrno>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <fairlead/log.hpp>
+
+#include "doors/ibverbs/absent.hpp"
+#include "doors/ibverbs/two_ends_for_tests.hpp"
+
+namespace fairlead::ibverbs {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+
+class AbsentFeatures : public testing::Test {
+ protected:
+  AbsentFeatures() {
+    set_log_handler([this](const LogLine& line) {
+      const std::lock_guard guard(mutex_);
+      lines_.emplace_back(line.text);
+    });
+  }
+  ~AbsentFeatures() override {
+    set_log_handler({});
+    ibv_close_device(context_);
+  }
+
+  std::vector<std::string> lines() {
+    const std::lock_guard guard(mutex_);
+    return lines_;
+  }
+
+  std::mutex mutex_;
+  std::vector<std::string> lines_;
+  ibv_context* context_ = open_for_test(0);
+};
+
+TEST_F(AbsentFeatures, AreNamedOnceWithWhatWorksInstead) {
+  ASSERT_NE(context_, nullptr);
+  ibv_pd* domain = ibv_alloc_pd(context_);
+  ibv_cq* queue = ibv_create_cq(context_, 4, nullptr, nullptr, 0);
+  for (int i = 0; i < 2; ++i) {
+    ibv_counters_init_attr counters{};
+    EXPECT_EQ(ibv_create_counters(context_, &counters), nullptr);
+    EXPECT_EQ(errno, EOPNOTSUPP);
+    ibv_wq_init_attr work{};
+    EXPECT_EQ(ibv_create_wq(context_, &work), nullptr);
+    EXPECT_EQ(errno, EOPNOTSUPP);
+    EXPECT_EQ(ibv_alloc_null_mr(domain), nullptr);
+    EXPECT_EQ(errno, EOPNOTSUPP);
+    EXPECT_EQ(ibv_reg_dmabuf_mr(domain, 0, 4096, 0, 0, 0), nullptr);
+    EXPECT_EQ(errno, EOPNOTSUPP);
+    ibv_modify_cq_attr moderation{};
+    moderation.attr_mask = IBV_CQ_ATTR_MODERATE;
+    EXPECT_EQ(ibv_modify_cq(queue, &moderation), EOPNOTSUPP);
+    ibv_qp_init_attr raw{};
+    raw.send_cq = raw.recv_cq = queue;
+    raw.qp_type = IBV_QPT_RAW_PACKET;
+    raw.cap = {1, 1, 1, 1, 0};
+    EXPECT_EQ(ibv_create_qp(domain, &raw), nullptr);
+    EXPECT_EQ(errno, EOPNOTSUPP);
+  }
+  const std::vector<std::string> told = lines();
+  for (const char* const feature : {"counters (ibv_create_counters), which this device lacks: `fairlead top`",
+                                    "work queues and RSS (ibv_create_wq)", "null regions (ibv_alloc_null_mr)", "dmabuf",
+                                    "moderation", "raw packet"}) {
+    EXPECT_EQ(std::ranges::count_if(told, [&](const std::string& line) { return line.contains(feature); }), 1)
+        << feature;
+  }
+  EXPECT_EQ(ibv_destroy_cq(queue), 0);
+  EXPECT_EQ(ibv_dealloc_pd(domain), 0);
+}
+
+TEST_F(AbsentFeatures, OfFlowsAreNamed) {
+  ASSERT_NE(context_, nullptr);
+  const End end(open_for_test(0));
+  ibv_flow_attr rule{};
+  EXPECT_EQ(ibv_create_flow(end.pair, &rule), nullptr);
+  EXPECT_EQ(errno, EOPNOTSUPP);
+  EXPECT_THAT(lines(), Contains(HasSubstr("flow steering (ibv_create_flow)")));
+}
+
+}  // namespace
+}  // namespace fairlead::ibverbs
