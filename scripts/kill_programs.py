@@ -19,6 +19,7 @@ PORT = 15000  # in our own network namespace
 FIO = f"fio --name=job --ioengine=rdma --port={PORT} --bs=64k"
 LIMIT = 60  # seconds: the timeouts of docs/ibverbs.md, those of the program, and time for a busy host
 STARTS_WITHIN = 30
+CLIENTS_AT_ONCE = 3
 RSPRELOAD = f"/usr/lib/{os.uname().machine}-linux-gnu/rsocket/librspreload.so"
 BIG_FILE_BYTES = 200_000_000
 SHORT_STOP = (0.02, 1.5)  # shorter than any timeout: it must have no effect
@@ -282,6 +283,51 @@ def command_of(process):
         return ""
 
 
+def kill_listeners(asked, options, folder):
+    """Kills the listener at PORT often while clients connect to it. The next listener must get the port at once, each
+    client must succeed or be told in time, and the last one must succeed. Returns whether all did."""
+    program = Program("listener under connects", f"rping -s -P -p {PORT}", f"rping -c -a 127.0.0.1 -C 1 -p {PORT}")
+    run, chance, succeeded = Run(program, options, asked, folder), random.Random(asked.seed), 0
+    begun = time.monotonic()
+    try:
+        for number in range(asked.listeners):
+            run.sides = {}
+            listener = run.start("server")
+            if not wait_for(lambda listener=listener: is_listening() or not listener.processes(), STARTS_WITHIN):
+                raise Fault(f"listener {number} does not listen")
+            if not listener.processes():
+                raise Fault(f"listener {number} did not get the port: {listener.said()}")
+            clients = [Side(run.words(program.client), folder, f"client{i}") for i in range(CLIENTS_AT_ONCE)]
+            is_last = number == asked.listeners - 1
+            if not is_last:
+                time.sleep(chance.uniform(0, 0.4))
+                kill(listener.process.pid, signal.SIGKILL)
+                listener.process.wait()
+            for client in clients:
+                if not wait_for(lambda client=client: not client.processes(), LIMIT):
+                    raise Fault(f"listener {number}: a client hangs")
+                code = client.process.wait()
+                if -code in FAULTS:
+                    raise Fault(f"listener {number}: a client crashed")
+                if is_last and code:
+                    raise Fault(f"a client of the last listener ended with {code}: {client.said()}")
+                succeeded += code == 0
+        kill(listener.process.pid, signal.SIGKILL)
+        listener.process.wait()
+        run.expect_nothing_left("the last listener")
+    except Fault as fault:
+        run.report(fault, asked.seed)
+        run.clean_up()
+        return False
+    count = asked.listeners * CLIENTS_AT_ONCE
+    print(
+        f"ok   {program.name:24} {options:12} {asked.listeners - 1} kills, {succeeded} of {count} clients were served; "
+        f"{time.monotonic() - begun:.0f} s",
+        flush=True,
+    )
+    return True
+
+
 def disturb_often(run, asked):
     """Each instant has its own seed, so it can be repeated alone. Returns whether all passed."""
     went_well, done = True, {}
@@ -321,6 +367,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--command", default=os.path.join(HERE, "build/bin/fairlead"), help="the command fairlead")
     parser.add_argument("--instants", type=int, default=12, help="for each program and path")
+    parser.add_argument("--listeners", type=int, default=12, help="how many listeners at one port follow each other")
     parser.add_argument("--seed", type=int, default=1, help="of the first instant; the next has the next seed")
     parser.add_argument("words", nargs="*", help="only lines that contain all of these")
     asked = parser.parse_args()
@@ -342,6 +389,9 @@ def main():
                     print(f"skip {program.name:24} {program.needs()} is not installed")
                     continue
                 well = disturb_often(Run(program, path, asked, folder), asked)
+                passed, failed = passed + well, failed + (not well)
+            if all(word in f"listener {path}" for word in asked.words) and shutil.which("rping"):
+                well = kill_listeners(asked, path, folder)
                 passed, failed = passed + well, failed + (not well)
     print(f"{passed} passed, {failed} failed")
     return 0 if passed and not failed else 1

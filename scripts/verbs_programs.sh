@@ -1,24 +1,28 @@
 #!/usr/bin/env bash
-# Runs Debian's verbs programs unmodified under `fairlead run`: a server and a client of each. Prints a line for each with
-# the client's result. If the caller is root, they run as nobody. The exit code is 0 if none failed and at least one passed;
+# Runs Debian's verbs programs unmodified under `fairlead run`: a server and a client of each, on one host or in two
+# network namespaces. Prints a line for each with the client's result. If the caller is root, they run as nobody. The exit code is 0 if none failed and at least one passed;
 # with FAIRLEAD_TEST_NO_SKIPS=1 none may be missing either.
 set -uo pipefail
 
 usage() {
   cat <<'TEXT'
-usage: scripts/verbs_programs.sh [--short] [--command FAIRLEAD] [WORD...]
+usage: scripts/verbs_programs.sh [--short] [--between-namespaces] [--command FAIRLEAD] [WORD...]
 
   --short            a selection, for every day
+  --between-namespaces
+                     server and client each in their own network namespace: the lines without shared memory
   --command FAIRLEAD the command, by default build/bin/fairlead
   WORD               only lines that contain all of these
 TEXT
 }
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-fairlead=$here/build/bin/fairlead short=no words=()
+fairlead=$here/build/bin/fairlead short=no namespaces=no words=()
+all_words=("$@")
 while [ $# -gt 0 ]; do
   case $1 in
     --short) short=yes ;;
+    --between-namespaces) namespaces=yes ;;
     --command) fairlead=$2; shift ;;
     -h | --help) usage; exit 0 ;;
     -*) usage >&2; exit 2 ;;
@@ -29,7 +33,10 @@ done
 [ -x "$fairlead" ] || { echo "verbs_programs: no command at $fairlead: ./dev build, or --command" >&2; exit 2; }
 
 ordinary_user=()
-if [ "$(id -u)" = 0 ]; then
+if [ $namespaces = yes ] && [ "$(id -u)" != 0 ]; then
+  exec unshare --user --map-root-user env VERBS_PROGRAMS=mapped "$0" "${all_words[@]}"
+fi
+if [ "$(id -u)" = 0 ] && [ "${VERBS_PROGRAMS:-}" != mapped ]; then
   ordinary_user=(setpriv --reuid=65534 --regid=65534 --clear-groups)
   if ! "${ordinary_user[@]}" test -x "$fairlead"; then
     echo "verbs_programs: nobody may not execute $fairlead: build in a folder that all may read, or --command another" >&2
@@ -39,10 +46,33 @@ fi
 prefix=()  # words before `fairlead run`
 rspreload=/usr/lib/$(uname -m)-linux-gnu/rsocket/librspreload.so
 limit=$([ $short = yes ] && echo 60 || echo 240)  # seconds
-folder=$(mktemp -d) server=
+folder=$(mktemp -d) server= holders=()
 chmod 755 "$folder"
 # XRC programs leave the files that identify their domains.
-trap '[ -z "$server" ] || kill "$server" 2>/dev/null; rm -rf "$folder" /tmp/xrc_domain{,_client,_server}' EXIT
+trap 'for p in $server "${holders[@]}"; do kill "$p" 2>/dev/null; done; rm -rf "$folder" /tmp/xrc_domain{,_client,_server}' EXIT
+
+# Where servers and clients run, and under which addresses. A line names the server's address 127.0.0.1, and a client
+# that binds itself names its own after -b.
+server_at=() client_at=() address=127.0.0.1 client_address=127.0.0.1
+hold_namespace() {
+  unshare --net sleep infinity &
+  holders+=($!)
+  for _ in {1..500}; do
+    [ "$(readlink /proc/$!/ns/net)" != "$(readlink /proc/self/ns/net)" ] && return
+    sleep 0.01
+  done
+  echo "verbs_programs: no permission to make a network namespace" >&2
+  exit 2
+}
+if [ $namespaces = yes ]; then
+  hold_namespace
+  hold_namespace
+  server_at=(nsenter --target "${holders[0]}" --net) client_at=(nsenter --target "${holders[1]}" --net)
+  address=10.77.0.1 client_address=10.77.0.2
+  "${server_at[@]}" ip link add fl0 type veth peer name fl1 netns "${holders[1]}" || exit 2
+  "${server_at[@]}" sh -c "ip address add $address/24 dev fl0 && ip link set fl0 up && ip link set lo up" || exit 2
+  "${client_at[@]}" sh -c "ip address add $client_address/24 dev fl1 && ip link set fl1 up && ip link set lo up" || exit 2
+fi
 port=$((10000 + $$ % 8000)) passed=0 failed=0 skipped=0
 
 # Sets `port` to one without a listener, for the programs' control connections.
@@ -52,7 +82,7 @@ next_port() {
     is_listening || return
   done
 }
-is_listening() { [ -n "$(ss --listening --tcp --udp --numeric --no-header "sport = :$port")" ]; }
+is_listening() { [ -n "$("${server_at[@]}" ss --listening --tcp --udp --numeric --no-header "sport = :$port")" ]; }
 
 # Prints the client's result in short form.
 figure() {
@@ -74,6 +104,7 @@ is_chosen() {
   for word in "${words[@]}"; do
     [[ "${prefix[*]} $options $*" == *"$word"* ]] || return 1
   done
+  [ $namespaces = no ] || [[ "$options" != *shm* ]] || return 1
   printf -v line '%-62s %-12s' "${prefix:+${prefix[*]##*/} }$*${UCX_TLS:+ ($UCX_TLS)}" "${options//drop=1%,reorder=5:16,duplicate=1%/1%}"
   command -v "$1" >/dev/null && return
   skipped=$((skipped + 1))
@@ -101,22 +132,22 @@ pair() {
   local options=$1 code server_code
   shift
   next_port
-  local run=("${ordinary_user[@]}" "${prefix[@]}" "$fairlead" run) ours=("$@") theirs=("$@" -p "$port" 127.0.0.1)
+  local run=("${ordinary_user[@]}" "${prefix[@]}" "$fairlead" run) ours=("$@") theirs=("$@" -p "$port" "$address")
   # shellcheck disable=SC2206
   run+=($options --)
   if [ "$1" = qperf ]; then
-    ours=(qperf -lp "$port") theirs=(qperf -lp "$port" 127.0.0.1 "${@:2}")
+    ours=(qperf -lp "$port") theirs=(qperf -lp "$port" "$address" "${@:2}")
   else
     ours+=(-p "$port")
   fi
-  timeout "$limit" "${run[@]}" "${ours[@]}" >"$folder/server" 2>&1 &
+  timeout "$limit" "${server_at[@]}" "${run[@]}" "${ours[@]}" >"$folder/server" 2>&1 &
   server=$!
   for _ in {1..1000}; do
     is_listening && break
     kill -0 $server 2>/dev/null || break
     sleep 0.02
   done
-  timeout "$limit" "${run[@]}" "${theirs[@]}" >"$folder/client" 2>&1
+  timeout "$limit" "${client_at[@]}" "${run[@]}" "${theirs[@]}" >"$folder/client" 2>&1
   code=$?
   if [ "$1" = qperf ]; then
     kill $server
@@ -138,12 +169,14 @@ managed() {
   # shellcheck disable=SC2086
   is_chosen "$options" $theirs || return 0
   next_port
+  ours=${ours//127.0.0.1/$address} theirs=${theirs//-b 127.0.0.1/-b $client_address}
+  theirs=${theirs//127.0.0.1/$address}
   [[ "$ours" != port=* ]] || { port=${ours%% *}; port=${port#port=} ours=${ours#* }; }
   local run=("${ordinary_user[@]}" "${prefix[@]}" "$fairlead" run)
   # shellcheck disable=SC2206
   run+=($options --)
   # shellcheck disable=SC2086
-  timeout "$limit" "${run[@]}" ${ours//PORT/$port} >"$folder/server" 2>&1 &
+  timeout "$limit" "${server_at[@]}" "${run[@]}" ${ours//PORT/$port} >"$folder/server" 2>&1 &
   server=$!
   for _ in {1..1000}; do
     is_listening && break
@@ -151,7 +184,7 @@ managed() {
     sleep 0.02
   done
   # shellcheck disable=SC2086
-  timeout "$limit" "${run[@]}" ${theirs//PORT/$port} >"$folder/client" 2>&1
+  timeout "$limit" "${client_at[@]}" "${run[@]}" ${theirs//PORT/$port} >"$folder/client" 2>&1
   code=$?
   if [[ " cmtime iperf rcopy udpong " == *" ${theirs%% *} "* ]]; then
     kill $server 2>/dev/null
@@ -174,6 +207,7 @@ ucx() {
 # mpi TRANSPORT "OPTIONS OF fairlead run" RANKS: a test of MPI's guarantees, over UCX and this transport only.
 mpi() {
   local -x UCX_TLS=$1,self OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  [ $namespaces = no ] || return 0  # mpirun starts all ranks in its own
   local job=(mpirun --oversubscribe -np "$3" --mca pml ucx --mca osc ucx)
   is_chosen "$2" "${job[@]}" || return 0
   cp "$here/tests/mpi_program.py" "$folder"  # other users may not read the source tree
@@ -185,6 +219,7 @@ mpi() {
 # mpich TRANSPORT "OPTIONS OF fairlead run" RANKS: the same over MPICH.
 mpich() {
   local -x UCX_TLS=$1,self
+  [ $namespaces = no ] || return 0
   local job=(mpiexec.mpich -n "$3")
   is_chosen "$2" "${job[@]}" || return 0
   cp "$here/tests/mpich_program.py" "$folder"
@@ -283,6 +318,10 @@ perftests() {
     pair "$path" ib_send_lat -I 64 -s 32 -n 500
     pair "$path" ib_write_lat -I 64 -s 32 -n 500
     pair "$path" ib_write_bw -I 64 -s 32 -n 500
+    # Messages of a gibibyte, the longest that a port permits.
+    for test in ib_send_bw ib_write_bw ib_read_bw; do
+      pair "$path" $test -s 1073741824 -n 2 -t 1 -r 2
+    done
     # Long enough for every ring and sequence to wrap.
     for test in ib_send_lat "ib_write_bw -s 8" "ib_read_bw -s 8" ib_atomic_bw; do
       pair "$path" $test -n 100000

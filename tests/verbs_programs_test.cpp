@@ -160,6 +160,33 @@ TEST(VerbsProgram, SysIsMadeUpForProgramsAndTheirChildren) {
   EXPECT_THAT(finished.output, HasSubstr("character"));
 }
 
+// A container is a process in namespaces of its own. Its programs, and what they start, see the device.
+TEST(VerbsProgram, ContainersInheritTheDevice) {
+  if (!is_installed("ibv_devices")) GTEST_SKIP() << "ibv_devices is not installed";
+  if (const auto fault = TwoNamespaces().set_up()) GTEST_SKIP() << *fault;
+  const Words container = split("unshare --user --map-root-user --net --mount --pid --ipc --uts --fork --mount-proc");
+  const Words program{"sh", "-c", "ip link set lo up; ibv_devices; ls /sys/class/infiniband"};
+  const Finished finished = run(fairlead_run("", container + program));
+  EXPECT_EQ(finished.exit_code, 0) << finished.error_output;
+  const auto first = finished.output.find("fairlead0");
+  EXPECT_NE(first, std::string::npos) << finished.output << finished.error_output;
+  EXPECT_NE(finished.output.find("fairlead0", first + 1), std::string::npos) << finished.output;
+}
+
+TEST(VerbsProgram, ExplainsEachCompletionThatFailed) {
+  if (!is_installed("ibv_rc_pingpong")) GTEST_SKIP() << "ibv_rc_pingpong is not installed";
+  const int port = free_port();
+  const Words program = split(fmt::format("ibv_rc_pingpong -g 0 -n 100000000 -p {}", port));
+  ChildProcess server(fairlead_run("", program));
+  ASSERT_TRUE(wait_until_listening(server, port)) << server.error_output();
+  ChildProcess client(fairlead_run("--explain", program + Words{"127.0.0.1"}));
+  ASSERT_TRUE(wait_until_busy(client.pid(), 500ms, kStartAtMost)) << client.error_output();
+  server.send_signal(SIGKILL);
+  EXPECT_GT(client.wait(kProgramAtMost), 0) << client.output();
+  EXPECT_THAT(client.error_output(), HasSubstr("completions that failed:\n  qp 0x"));
+  EXPECT_THAT(client.error_output(), testing::ContainsRegex("retry_exc_err|transport retry"));
+}
+
 TEST(VerbsProgram, SymbolsAreThoseOfTheRealLibrary) {
   const std::string symbols = "nm -D --with-symbol-versions {} | awk '/@@/ {{print $3}}' | sort";
   const Finished real =
