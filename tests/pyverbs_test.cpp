@@ -51,13 +51,13 @@ std::vector<Skipped> skipped_in(const std::string& report) {
 }
 
 /// A row of the table: tests whose name matches may skip themselves for this reason.
-struct Permitted {
+struct PermittedSkip {
   std::string line;
   std::regex test, reason;
 };
 
-std::vector<Permitted> permitted() {
-  std::vector<Permitted> rows;
+std::vector<PermittedSkip> permitted_skips() {
+  std::vector<PermittedSkip> rows;
   std::ifstream table(kReasons);
   for (std::string line; std::getline(table, line);) {
     if (line.empty() || line[0] == '#') continue;
@@ -101,10 +101,10 @@ TEST_F(Pyverbs, AllModulesPassOrSayWhyNot) {
   const std::vector<Skipped> skipped = skipped_in(report);
   EXPECT_EQ(skipped.size(), static_cast<std::size_t>(number_after(report, "skipped=([0-9]+)"))) << report;
   EXPECT_GE(number_after(report, "Ran ([0-9]+) tests") - static_cast<int>(skipped.size()), kPassedAtLeast) << report;
-  const std::vector<Permitted> rows = permitted();
+  const std::vector<PermittedSkip> rows = permitted_skips();
   for (const Skipped& each : skipped) {
     EXPECT_TRUE(std::ranges::any_of(rows,
-                                    [&](const Permitted& row) {
+                                    [&](const PermittedSkip& row) {
                                       return std::regex_search(each.test, row.test) &&
                                              std::regex_search(each.reason, row.reason);
                                     }))

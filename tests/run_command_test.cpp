@@ -18,11 +18,6 @@ using namespace std::chrono_literals;
 using testing::HasSubstr;
 using Words = std::vector<std::string>;
 
-Words operator+(Words left, const Words& right) {
-  left.insert(left.end(), right.begin(), right.end());
-  return left;
-}
-
 /// Returns the settings that the program sees.
 std::string settings_of(const Words& environment, const Words& options) {
   Words words{"env", "-u", "FAIRLEAD_PATH", "-u", "FAIRLEAD_PERSONALITY", "-u", "FAIRLEAD_DEVICES"};
@@ -81,8 +76,11 @@ TEST(RunCommand, ALogLevelThatIsNoneIsToldBeforeTheProgramStarts) {
   EXPECT_THAT(finished.error_output, HasSubstr("--log loud (FAIRLEAD_LOG): log 'loud': want LEVEL or TOPIC=LEVEL"));
 }
 
-Finished check(const std::string& program, const Words& options = {}) {
-  return run(Words{FAIRLEAD_COMMAND, "run", "--check"} + options + Words{"--", program});
+Finished run_check(const std::string& program, const Words& options = {}) {
+  Words words{FAIRLEAD_COMMAND, "run", "--check"};
+  words.insert(words.end(), options.begin(), options.end());
+  words.insert(words.end(), {"--", program});
+  return run(words);
 }
 
 TEST(RunCommandCheck, StartsNothingAndNamesTheDevice) {
@@ -90,7 +88,7 @@ TEST(RunCommandCheck, StartsNothingAndNamesTheDevice) {
   const std::string script = file + ".sh";
   std::ofstream(script) << "#!/bin/sh\ntouch " << file << "\n";
   std::filesystem::permissions(script, std::filesystem::perms(0700));
-  const Finished finished = check(script, {"--address", "127.0.0.1"});
+  const Finished finished = run_check(script, {"--address", "127.0.0.1"});
   std::filesystem::remove(script);
   EXPECT_EQ(finished.exit_code, 0) << finished.output << finished.error_output;
   EXPECT_THAT(finished.output, HasSubstr(script + " is a script; /bin/sh can be given a device"));
@@ -102,7 +100,7 @@ TEST(RunCommandCheck, StartsNothingAndNamesTheDevice) {
 TEST(RunCommandCheck, NamesWhatAProgramWillNeed) {
   const char* const perftest = "/usr/bin/ib_write_bw";
   if (!std::filesystem::exists(perftest)) GTEST_SKIP() << "perftest is not installed";
-  const Finished finished = check("ib_write_bw");
+  const Finished finished = run_check("ib_write_bw");
   EXPECT_EQ(finished.exit_code, 0) << finished.output << finished.error_output;
   EXPECT_THAT(finished.output, HasSubstr(std::string(perftest) + " can be given a device"));
   EXPECT_THAT(finished.output, HasSubstr("libibverbs.so.1: Fairlead's library takes its place"));
@@ -111,10 +109,10 @@ TEST(RunCommandCheck, NamesWhatAProgramWillNeed) {
 }
 
 TEST(RunCommandCheck, FailsForAProgramThatGetsNoDevice) {
-  const Finished missing = check("no-such-program");
+  const Finished missing = run_check("no-such-program");
   EXPECT_EQ(missing.exit_code, 1);
   EXPECT_THAT(missing.output, HasSubstr("there is no program no-such-program here"));
-  const Finished elsewhere = check("true", {"--address", "203.0.113.9"});
+  const Finished elsewhere = run_check("true", {"--address", "203.0.113.9"});
   EXPECT_EQ(elsewhere.exit_code, 1);
   EXPECT_THAT(elsewhere.output, HasSubstr("--address 203.0.113.9"));
 }

@@ -94,7 +94,7 @@ Result<> check_device(const Launch& run) {
 }
 
 /// Reports what the program will need and which devices it will see. Starts nothing.
-int check(const Launch& run) {
+int report_needs(const Launch& run) {
   put_settings(run);
   Findings findings = examine_program(run.words.front());
   if (!std::filesystem::exists(verbs_library()))
@@ -172,7 +172,7 @@ void add_run(CLI::App& app, int& exit_code) {
   run_app->add_flag("--explain", run->explains, "print a report at its end, with the causes of failed completions");
   run_app->add_flag("--check", run->only_checks,
                     "do not run the program: report whether it can be given a device, and what it will need");
-  run_app->callback([run, &exit_code] { exit_code = run->only_checks ? check(*run) : start(*run); });
+  run_app->callback([run, &exit_code] { exit_code = run->only_checks ? report_needs(*run) : start(*run); });
 }
 
 }  // namespace fairlead::tools
