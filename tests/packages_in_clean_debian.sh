@@ -18,25 +18,38 @@ cat >"$root/first_hour.sh" <<'INSIDE'
 set -euxo pipefail
 export DEBIAN_FRONTEND=noninteractive
 quietly() { "$@" >/tmp/log 2>&1 || { tail -n 20 /tmp/log; false; }; }
+installs() { quietly apt-get install --yes --no-install-recommends "$@"; }
+list_files() { find / -xdev \( -path /proc -o -path /tmp -o -path /var -o -path /packages -o -path /own \) -prune -o -print | sort; }
 quietly apt-get update
-quietly apt-get install --yes --no-install-recommends perftest iproute2 g++ cmake make pkgconf man-db
-find / -xdev \( -path /proc -o -path /tmp -o -path /var -o -path /packages -o -path /own \) -prune -o -print | sort >/tmp/before
+installs perftest iproute2 g++ cmake make pkgconf man-db bash-completion
+list_files >/tmp/before
 
-quietly apt-get install --yes --no-install-recommends /packages/*.deb
+# A program's image needs these two packages alone (docs/ci.md).
+installs /packages/fairlead_*.deb /packages/fairlead-verbs_*.deb
 fairlead --version
-fairlead doctor || true                       # a bare root may lack what it looks for; it has to say so
-man --where fairlead-run fairlead-settings fairlead::verbs::QueuePair
-fairlead explain 12 | head -n 3
-
+fairlead doctor
+fairlead explain 12 | grep IBV_WC_RETRY_EXC_ERR
 timeout 60 fairlead run -- ib_write_bw -F -n 100 >/tmp/server &
-for attempt in 1 2 3 4 5 6 7 8 9 10; do
+for attempt in {1..50}; do
   ss -ltn | grep -q ':18515 ' && break
   sleep 0.2
 done
-fairlead top --once
+fairlead top --once | tee /tmp/top
+grep -q ib_write_bw /tmp/top
 timeout 60 fairlead run -- ib_write_bw -F -n 100 127.0.0.1
 wait
 
+# Pages and completion, for each command.
+for subcommand in $(fairlead --help | awk '/^Subcommands:/ {on = 1; next} on && /^  [a-z]/ {print $1}'); do
+  man --where "fairlead-$subcommand"
+done
+man --where fairlead fairleadd fairlead-settings fairlead-counters fairlead-words
+(set +eu; source /usr/share/bash-completion/bash_completion; _completion_loader fairlead; COMP_WORDS=(fairlead do)
+ COMP_CWORD=1; _fairlead; test "${COMPREPLY[*]}" = doctor)
+
+# A program of one's own, found by CMake and by pkg-config.
+installs /packages/*.deb
+man --where fairlead::verbs::QueuePair fairlead::net::TransferMachine
 cmake -S /own -B /tmp/own -D CMAKE_BUILD_TYPE=Release >/dev/null
 cmake --build /tmp/own >/dev/null
 test "$(/tmp/own/consumer)" = canceled
@@ -46,8 +59,8 @@ pkg-config --cflags --libs amudp
 
 quietly apt-get purge --yes 'fairlead*' 'libfairlead*' 'libamudp*'
 quietly apt-get autoremove --purge --yes
-find / -xdev \( -path /proc -o -path /tmp -o -path /var -o -path /packages -o -path /own \) -prune -o -print | sort >/tmp/after
-! comm -13 /tmp/before /tmp/after | grep -i fairlead
+list_files >/tmp/after
+! comm -13 /tmp/before /tmp/after | grep -iE 'fairlead|amudp|motr_net'
 INSIDE
 
 # Mounts and processes end with the namespaces, whatever happens.
