@@ -39,12 +39,14 @@ bool has_rights_of_its_own(const std::string& file) {
 
 }  // namespace
 
-std::optional<std::string> find_executable(const std::string& word) {
+std::optional<std::string> find_executable(const std::string& word, std::string_view folders) {
   if (word.find('/') != std::string::npos)
     return ::access(word.c_str(), X_OK) == 0 ? std::optional(word) : std::nullopt;
   const char* path = base::environment("PATH");
-  std::istringstream folders(path != nullptr ? path : "/usr/bin:/bin");
-  for (std::string folder; std::getline(folders, folder, ':');) {
+  std::string all = path != nullptr ? path : "/usr/bin:/bin";
+  if (!folders.empty()) all.append(":").append(folders);
+  std::istringstream each(all);
+  for (std::string folder; std::getline(each, folder, ':');) {
     std::string file = (folder.empty() ? "." : folder) + "/" + word;
     if (::access(file.c_str(), X_OK) == 0) return file;
   }

@@ -4,11 +4,13 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace fairlead::tools {
 
-/// Returns the file that a shell would start for this word.
-std::optional<std::string> find_executable(const std::string& word);
+/// Returns the file that a shell would start for this word. `folders` are searched after those of PATH, with colons
+/// between them.
+std::optional<std::string> find_executable(const std::string& word, std::string_view folders = {});
 
 /// Returns the program that the kernel starts for this file: for a script its interpreter, else the file itself.
 std::string program_of(const std::string& file);

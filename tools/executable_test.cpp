@@ -36,6 +36,12 @@ TEST_F(ExecutableTest, WordsAreLookedForAsShellsDo) {
   EXPECT_EQ(find_executable("/no/such/program"), std::nullopt);
 }
 
+TEST_F(ExecutableTest, MoreFoldersAreSearchedAfterPath) {
+  EXPECT_EQ(find_executable("sh", "/no/such/folder"), find_executable("sh"));
+  EXPECT_EQ(find_executable("exe", "/no/such/folder"), std::nullopt);
+  EXPECT_EQ(find_executable("exe", "/no/such/folder:/proc/self"), "/proc/self/exe");
+}
+
 TEST_F(ExecutableTest, ADynamicProgramHasNoObstacle) {
   EXPECT_EQ(preload_obstacle("/proc/self/exe"), std::nullopt);
 }

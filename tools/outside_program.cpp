@@ -14,7 +14,7 @@
 #include <thread>
 #include <utility>
 
-#include "base/environment.hpp"
+#include "tools/executable.hpp"
 #include "tools/perf_node.hpp"
 
 namespace fairlead::tools {
@@ -45,18 +45,7 @@ std::string last_line(std::string text) {
 }  // namespace
 
 std::string find_program(std::string_view name) {
-  if (name.contains('/')) return access(std::string(name).c_str(), X_OK) == 0 ? std::string(name) : std::string();
-  const char* path = base::environment("PATH");
-  std::string folders = fmt::format("{}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", path == nullptr ? "" : path);
-  for (std::size_t at = 0; at < folders.size();) {
-    const std::size_t end = std::min(folders.find(':', at), folders.size());
-    if (end > at) {
-      std::string file = fmt::format("{}/{}", folders.substr(at, end - at), name);
-      if (access(file.c_str(), X_OK) == 0) return file;
-    }
-    at = end + 1;
-  }
-  return {};
+  return find_executable(std::string(name), "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin").value_or(std::string());
 }
 
 Result<OutsideProgram> OutsideProgram::start(const std::vector<std::string>& words, std::string_view input, int cpu) {
