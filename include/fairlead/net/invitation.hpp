@@ -30,13 +30,14 @@ struct Invitation {
   static constexpr std::size_t kExposedMost = 256;
   /// Makes an invitation to a started machine and to buffers in its passive queues. `bad_state`: the machine is not
   /// started, or a buffer is not queued. `too_big`: more than kExposedMost buffers.
-  static Result<Invitation> of(const TransferMachine& machine, std::span<const Buffer* const> exposed = {});
+  [[nodiscard]] static Result<Invitation> of(const TransferMachine& machine,
+                                             std::span<const Buffer* const> exposed = {});
 
   /// Printable ASCII without a newline: "fairlead-net-1 10.0.0.5@udp:20480:34:1", then each descriptor in hex.
   std::string to_text() const;
   /// `invalid` names the fault: another kind or version, or a malformed or damaged address or descriptor. Whether the
   /// address and descriptors are valid shows only when they are used. Leading and trailing blanks are ignored. Pure.
-  static Result<Invitation> from_text(std::string_view text);
+  [[nodiscard]] static Result<Invitation> from_text(std::string_view text);
 };
 
 /// What meet() received from the other side.

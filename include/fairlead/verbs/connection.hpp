@@ -27,10 +27,10 @@ struct Invitation {
 
   /// The format is the same on every machine. The first bytes identify the format and its version.
   static constexpr std::size_t kBytes = 48;
-  std::array<std::byte, kBytes> to_bytes() const noexcept;
+  [[nodiscard]] std::array<std::byte, kBytes> to_bytes() const noexcept;
   /// EINVAL: the bytes are not kBytes long, of another format or version, or name no queue pair. Whether address and
   /// key are valid shows only when they are used.
-  static Result<Invitation> from_bytes(std::span<const std::byte> bytes);
+  [[nodiscard]] static Result<Invitation> from_bytes(std::span<const std::byte> bytes);
 };
 
 struct ConnectOptions {
@@ -46,12 +46,12 @@ struct ConnectOptions {
 
 /// Moves a queue pair of type RC or UC from RESET or INIT to RTS. EINVAL as modify(); the queue pair is then in RESET.
 /// EINVAL also for type UD, which is connectionless. Until a receive is posted, the peer's sends wait (rnr_retry).
-Result<> connect(QueuePair& pair, const PairAddress& peer, const ConnectOptions& options = {});
+[[nodiscard]] Result<> connect(QueuePair& pair, const PairAddress& peer, const ConnectOptions& options = {});
 
 /// Sends `own` over a connected stream socket, and returns the bytes that the peer sent with the same call. Each side
 /// may send up to 64 KiB; the lengths may differ. The socket may be blocking or not, and stays unchanged. ETIMEDOUT:
 /// the deadline passed. ECONNRESET: the peer closed the socket. EMSGSIZE: a side sends more than 64 KiB. EPROTO: the
 /// peer uses another protocol. Other errnos are the kernel's.
-Result<std::vector<std::byte>> exchange(int socket, std::span<const std::byte> own, Instant deadline);
+[[nodiscard]] Result<std::vector<std::byte>> exchange(int socket, std::span<const std::byte> own, Instant deadline);
 
 }  // namespace fairlead::verbs
