@@ -18,7 +18,7 @@ using Words = std::vector<std::string>;
 TEST(Doctor, FindsThisHostWell) {
   const Finished finished = run({FAIRLEAD_COMMAND, "doctor"}, 60s);
   EXPECT_EQ(finished.exit_code, 0) << finished.output << finished.error_output;
-  for (const char* topic : {"socket", "memory", "limits", "namespaces", "engine"})
+  for (const char* topic : {"socket", "ports", "memory", "limits", "namespaces", "engine"})
     EXPECT_THAT(finished.output, HasSubstr(topic));
 }
 
@@ -31,6 +31,19 @@ TEST(Doctor, SpeaksJson) {
     EXPECT_FALSE(one.at("topic").get<std::string>().empty());
     EXPECT_FALSE(one.at("text").get<std::string>().empty());
   }
+}
+
+TEST(Doctor, NamesPortsThatOthersHave) {
+  const int taken = free_port();
+  const std::string first = "FAIRLEAD_PORT_FIRST=" + std::to_string(taken);
+  ChildProcess holder(
+      {FAIRLEAD_COMMAND, "bulkping", "server", "--address", "127.0.0.1@udp:" + std::to_string(taken) + ":39:12"});
+  ASSERT_TRUE(holder.wait_for_text("serving at", 20s)) << holder.error_output();
+  const Finished finished = run({"env", first, "FAIRLEAD_PORT_COUNT=1", FAIRLEAD_COMMAND, "doctor"}, 60s);
+  EXPECT_EQ(finished.exit_code, 1);
+  EXPECT_THAT(finished.output, HasSubstr("all UDP ports from " + std::to_string(taken) + " to " +
+                                         std::to_string(taken) + " are in use"));
+  EXPECT_THAT(finished.output, HasSubstr("FAIRLEAD_PORT_FIRST"));
 }
 
 TEST(Doctor, NamesAVariableThatSetsNothing) {
@@ -56,6 +69,11 @@ TEST_P(DoctorsPeer, Answers) {
   const Finished finished = ask(line.substr(from, to - from));
   EXPECT_EQ(finished.exit_code, 0) << finished.output << finished.error_output;
   EXPECT_THAT(finished.output, HasSubstr("20 probes"));
+  if (GetParam() != std::string_view("udp")) return;
+  const std::string version = run({FAIRLEAD_COMMAND, "--version"}).output;  // "fairlead 0.2.0 (GCC ...)"
+  const std::string release = version.substr(9, version.find(' ', 9) - 9);
+  EXPECT_THAT(finished.output, HasSubstr("both ends have release " + release));
+  EXPECT_THAT(finished.output, HasSubstr("bytes arrive there"));
 }
 
 TEST_P(DoctorsPeer, IsNotThere) {

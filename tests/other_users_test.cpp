@@ -1,6 +1,7 @@
 // Engines of different users of one host that admit each other. They connect through shared memory only after both have
 // proven their addresses. A process that has merely bound an address's name reads no messages for that address.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -25,12 +26,12 @@ constexpr std::uint32_t kOwnPort = 1;
 constexpr auto kHearsWithin = std::chrono::seconds(30);
 constexpr std::string_view kSecret = "the password is swordfish";
 
-/// An engine that admits all users, and a port of it.
+/// An engine, and a port of it.
 class UserNode {
  public:
-  UserNode(const base::SocketAddress& own, const std::string& path) {
+  UserNode(const base::SocketAddress& own, const std::string& path, const std::string& users = "all") {
     engine::EngineOptions options;
-    EXPECT_TRUE(options.set("path", path) && options.set("shm_users", "all"));
+    EXPECT_TRUE(options.set("path", path) && options.set("shm_users", users));
     core_ = *embedded::attach_embedded(own, options);
     port_ = *core_->open_port(kOwnPort);
     EXPECT_EQ(core_->reserve_events(port_, 100), Status::ok);
@@ -56,6 +57,7 @@ class UserNode {
     const Status begun = core_->send(port_, {.to = {to, kOwnPort}, .part = part}, name);
     return begun == Status::ok ? end() : begun;
   }
+  std::string describe(const base::SocketAddress& peer) const { return core_->describe_peer(peer); }
   void post() {
     engine::OperationHandle name;
     EXPECT_EQ(core_->post_receive(port_, {.memory = {&piece_, 1}, .size_min = 1}, name), Status::ok);
@@ -71,7 +73,7 @@ class UserNode {
   engine::PortHandle port_;
 };
 
-class OtherUsers : public testing::TestWithParam<std::string> {
+class UsersOfOneHost : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     static const auto hindrance = OtherUser::become_able();
@@ -79,6 +81,8 @@ class OtherUsers : public testing::TestWithParam<std::string> {
   }
   const base::SocketAddress here_ = base::place_for_tests(1), there_ = base::place_for_tests(2);
 };
+
+class OtherUsers : public UsersOfOneHost, public testing::WithParamInterface<std::string> {};
 
 TEST_P(OtherUsers, MeetInSharedMemoryWhenTheyKnowEachOther) {
   OtherUser other(OtherUser::kNobody, [&](OtherUser& line) {
@@ -120,6 +124,24 @@ TEST_P(OtherUsers, TellNobodyWhatIsForAnAddressThatHeHasOnlyBoundTheNameOf) {
   }
   liar.say('g');
   EXPECT_TRUE(liar.hear('n')) << "it was greeted";
+}
+
+// With path=shm there is no other way to the peer, so the reason is the cause of the failure.
+TEST_F(UsersOfOneHost, ThatAreNotAdmittedAreTheCauseIfThereIsNoOtherPath) {
+  OtherUser other(OtherUser::kNobody, [&](OtherUser& line) {
+    const UserNode node(there_, "shm");
+    line.say('o');
+    line.hear('g');
+  });
+  ASSERT_TRUE(other.hear('o'));
+  {
+    const UserNode node(here_, "shm", "own");
+    EXPECT_EQ(node.send(there_), Status::unreachable);
+    EXPECT_THAT(node.describe(there_), testing::AllOf(testing::HasSubstr("path=shm permits no other path: "),
+                                                      testing::HasSubstr("belongs to user 65534"),
+                                                      testing::HasSubstr("FAIRLEAD_SHM_USERS=all")));
+  }
+  other.say('g');
 }
 
 INSTANTIATE_TEST_SUITE_P(By, OtherUsers, testing::Values("auto", "shm"),

@@ -72,6 +72,18 @@ std::optional<std::string> TwoNamespaces::let_nothing_out_of_first() {
   return {};
 }
 
+std::optional<std::string> TwoNamespaces::translate_first() {
+  for (const Words& words :
+       {Words{"ip", "address", "add", "10.77.0.9/24", "dev", "fl0"}, Words{"nft", "add table ip translated"},
+        Words{"nft", "add chain ip translated after { type nat hook postrouting priority 100; }"},
+        Words{"nft", "add rule ip translated after ip saddr 10.77.0.1 snat to 10.77.0.9"},
+        Words{"nft", "add chain ip translated before { type filter hook prerouting priority -300; }"},
+        Words{"nft", "add rule ip translated before iifname fl0 ip daddr 10.77.0.1 drop"}}) {
+    if (auto fault = in_first(words)) return fault;
+  }
+  return {};
+}
+
 /// Starts a process that keeps a namespace open.
 std::unique_ptr<ChildProcess> TwoNamespaces::hold(Words words) const {
   words.insert(words.end(), {"sh", "-c", "echo here; exec sleep 600"});

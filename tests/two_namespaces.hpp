@@ -27,6 +27,9 @@ class TwoNamespaces {
   /// Adds a firewall rule in the first namespace that drops all outgoing UDP.
   std::optional<std::string> let_nothing_out_of_first();
 
+  /// Adds a NAT in the first namespace: the second sees 10.77.0.9 instead of 10.77.0.1, which it cannot reach.
+  std::optional<std::string> translate_first();
+
   /// Returns the command that runs `words` in the namespace.
   Words enter_first(const Words& words) const { return enter(*first_, words); }
   Words enter_second(const Words& words) const { return enter(*second_, words); }

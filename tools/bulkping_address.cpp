@@ -75,6 +75,11 @@ Result<std::string> nid_towards(std::string_view address) {
                          getsockname(probe, reinterpret_cast<sockaddr*>(&own), &length) == 0;
   const int number = errno;
   if (probe >= 0) close(probe);
+  const std::string_view loopback = found->ai_family == AF_INET6 ? "::1" : "127.";
+  if (!has_route && number == ENETUNREACH && host.starts_with(loopback))
+    return std::unexpected(
+        Error{Status::unreachable, number,
+              fmt::format("cannot reach {}: is the interface lo down? `ip link set lo up`", address)});
   if (!has_route) return no_route(address, number);
 
   std::array<char, NI_MAXHOST> text{};

@@ -11,11 +11,18 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string>
 #include <string_view>
 
 #include "base/file_descriptor.hpp"
 #include "base/local_addresses.hpp"
+#include "base/quantity.hpp"
+#include "base/settings.hpp"
 #include "tools/doctor_host.hpp"
 
 namespace fairlead::tools {
@@ -59,6 +66,49 @@ std::uint64_t default_of(std::string_view option) {
   return row == table.end() ? 0 : row->value_default;
 }
 
+/// Returns the value of the environment or the file of settings, or the default. The engine reports a malformed one.
+std::uint64_t value_of(std::string_view option, const char* variable) {
+  const auto given = base::Settings::read_if_good().find(variable);
+  const auto number = given ? base::parse_quantity(given->text, "") : std::nullopt;
+  return number.value_or(default_of(option));
+}
+
+/// Returns the UDP ports in use, by the kernel's tables.
+std::set<std::uint64_t> ports_in_use() {
+  std::set<std::uint64_t> ports;
+  for (const char* table : {"/proc/net/udp", "/proc/net/udp6"}) {
+    std::ifstream lines(table);
+    std::string line;
+    std::getline(lines, line);  // the heading
+    while (std::getline(lines, line)) {
+      // "  12: 0100007F:5000 00000000:0000 ...": the second word is the local address and port.
+      const std::size_t begin = line.find(':', line.find(':') + 1) + 1;
+      std::uint64_t port = 0;
+      const auto [end, fault] = std::from_chars(line.data() + begin, line.data() + line.size(), port, 16);
+      if (fault == std::errc()) ports.insert(port);
+    }
+  }
+  return ports;
+}
+
+void look_at_ports(Findings& findings) {
+  const std::uint64_t first = value_of("port_first", "FAIRLEAD_PORT_FIRST");
+  const std::uint64_t count = value_of("port_count", "FAIRLEAD_PORT_COUNT"), last = first + count - 1;
+  const std::set<std::uint64_t> used = ports_in_use();
+  const auto taken = static_cast<std::uint64_t>(std::distance(used.lower_bound(first), used.upper_bound(last)));
+  if (taken >= count) {
+    return findings.push_back({Verdict::trouble, "ports",
+                               fmt::format("all UDP ports from {} to {} are in use: no engine can start", first, last),
+                               "end a program, or select another range: FAIRLEAD_PORT_FIRST, FAIRLEAD_PORT_COUNT"});
+  }
+  findings.push_back({Verdict::good,
+                      "ports",
+                      fmt::format("UDP ports {} to {}, {} of them in use: firewalls between hosts have to pass them in "
+                                  "both directions",
+                                  first, last, taken),
+                      {}});
+}
+
 /// Tests which socket buffer size the kernel grants.
 void try_buffer(Findings& findings, int socket, int kind, std::string_view option, std::string_view limit) {
   const std::uint64_t wanted = default_of(option);
@@ -100,6 +150,7 @@ void try_udp(Findings& findings) {
 void examine_network(Findings& findings) {
   look_at_interfaces(findings);
   try_udp(findings);
+  look_at_ports(findings);
 }
 
 }  // namespace fairlead::tools

@@ -73,6 +73,36 @@ std::uint64_t counter(const net::TransferMachine& machine, std::string_view name
   return found == all.end() ? 0 : found->value;
 }
 
+/// Returns the text between two others; empty if it is not there.
+std::string between(const std::string& text, std::string_view before, std::string_view after) {
+  const std::size_t begin = text.find(before);
+  if (begin == std::string::npos) return {};
+  const std::size_t from = begin + before.size(), end = text.find(after, from);
+  return end == std::string::npos ? std::string() : text.substr(from, end - from);
+}
+
+void tell_release(Findings& findings, const std::string& known) {
+  const std::string release = between(known, "release ", ")");
+  if (release.empty()) return;  // through shared memory, where connections need the same release
+  if (release == FAIRLEAD_VERSION)
+    return findings.push_back({Verdict::good, "version", fmt::format("both ends have release {}", release), {}});
+  findings.push_back({Verdict::note, "version",
+                      fmt::format("the peer has release {}, this is {}", release, FAIRLEAD_VERSION),
+                      "run the same release at both ends"});
+}
+
+void tell_datagrams(Findings& findings, const std::string& known, std::string_view own) {
+  const std::string bytes = between(known, "datagrams of up to ", " bytes");
+  if (bytes.empty()) return;
+  findings.push_back(
+      {Verdict::good,
+       "datagrams",
+       fmt::format("those of up to {} bytes arrive there; `fairlead doctor {}` at the peer tests the way "
+                   "back, while a program runs here",
+                   bytes, own.substr(0, own.find(':'))),
+       {}});
+}
+
 void ask(Findings& findings, net::Domain& domain, net::TransferMachine& machine, const std::string& address,
          unsigned probes) {
   auto to = machine.create_end_point(address);
@@ -87,7 +117,13 @@ void ask(Findings& findings, net::Domain& domain, net::TransferMachine& machine,
                                  "the firewalls on both hosts (UDP, also back to our port)"});
     took.push_back(one->count());
   }
-  findings.push_back({Verdict::good, "peer", prober.known(), {}});
+  const std::string known = prober.known();
+  const bool is_translated = known.contains("a NAT translates an address");
+  findings.push_back(
+      {is_translated ? Verdict::trouble : Verdict::good, "peer", known,
+       is_translated ? "use addresses that both hosts can reach, such as those of the hosts' network" : ""});
+  tell_release(findings, known);
+  tell_datagrams(findings, known, machine.end_point().address());
   std::ranges::sort(took);
   findings.push_back({Verdict::good,
                       "latency",

@@ -67,8 +67,9 @@ constexpr std::string_view kCauses[] = {"none",
                                         "bad_request",
                                         "peer_failed",
                                         "no_such_shared_queue",
-                                        "host_ended"};
-static_assert(std::size(kCauses) == std::to_underlying(Cause::host_ended) + 1);
+                                        "host_ended",
+                                        "peer_ended"};
+static_assert(std::size(kCauses) == std::to_underlying(Cause::peer_ended) + 1);
 
 struct EventWord {
   AsyncEventType type;

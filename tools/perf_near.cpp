@@ -7,6 +7,7 @@
 #include <span>
 #include <unordered_map>
 
+#include "tools/describe_failure.hpp"
 #include "tools/now.hpp"
 #include "tools/perf_far_roles.hpp"
 #include "tools/perf_stamp.hpp"
@@ -23,6 +24,12 @@ constexpr Duration kWarmUp = std::chrono::milliseconds{20};
 std::unexpected<Error> failure(std::string_view what, Status status) {
   return std::unexpected(Error{status == Status::invalid ? Status::system : status, 0,
                                fmt::format("the measurement failed: {}: {}", what, to_string(status))});
+}
+
+std::unexpected<Error> failure_with(PerfNode& node, const net::EndPoint& far, std::string_view what, Status status) {
+  return std::unexpected(
+      Error{status == Status::invalid ? Status::system : status, 0,
+            fmt::format("the measurement failed: {}: {}", what, describe_failure(node.machine(), far, status))});
 }
 
 std::unexpected<Error> silence(PerfNode& node, const net::EndPoint& far) {
@@ -129,7 +136,7 @@ Result<PerfPiece> measure_flow(PerfNode& node, Run& run, Flow& flow, PerfPiece& 
   PerfPiece measured = piece;
   node.poll_until([&] { return flow.idle.size() == buffers.size(); }, kSilenceMax);
   node.drain(buffers);
-  if (flow.worst != Status::ok) return failure("an operation", flow.worst);
+  if (flow.worst != Status::ok) return failure_with(node, peer, "an operation", flow.worst);
   if (!is_fine) return silence(node, peer);
   return run.end(std::move(measured));
 }
@@ -183,7 +190,7 @@ Result<PerfPiece> measure_latency(PerfNode& node, PerfFar& far, const PerfTask& 
   run.stop(piece);
   node.drain(*send);
   node.drain(*receive);
-  if (worst != Status::ok) return failure("a message", worst);
+  if (worst != Status::ok) return failure_with(node, *peer, "a message", worst);
   if (!is_fine) return silence(node, *peer);
   piece.bytes = piece.messages * task.size;
   return run.end(std::move(piece));

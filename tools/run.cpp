@@ -8,6 +8,9 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include <fairlead/verbs/device.hpp>
 
@@ -55,15 +58,26 @@ int complain(int code, const std::string& message) {
   return code;
 }
 
-/// Returns the options that are passed to the program as variables, for an error that names a variable.
-std::string options_text(const Launch& run) {
-  std::string text;
-  if (!run.address.empty()) text += fmt::format("--address {} (FAIRLEAD_DEVICE): ", run.address);
-  if (!run.fault.empty()) text += fmt::format("--fault {} (FAIRLEAD_FAULT): ", run.fault);
-  if (!run.flight.empty()) text += fmt::format("--flight {} (FAIRLEAD_FLIGHT): ", run.flight);
-  if (!run.log.empty()) text += fmt::format("--log {} (FAIRLEAD_LOG): ", run.log);
-  if (run.uses_host) text += "--host (FAIRLEAD_CORE=host): ";
-  return text;
+/// Returns an error about a variable in the words of the user, who typed an option that is passed on as that variable.
+std::string as_typed(const Launch& run, std::string message) {
+  struct Passed {
+    std::string_view option, variable;
+    const std::string& value;
+  };
+  const Passed passed[] = {{"--address", "FAIRLEAD_DEVICE", run.address},
+                           {"--fault", "FAIRLEAD_FAULT", run.fault},
+                           {"--flight", "FAIRLEAD_FLIGHT", run.flight},
+                           {"--log", "FAIRLEAD_LOG", run.log}};
+  for (const Passed& each : passed) {
+    if (each.value.empty() || !message.contains(each.variable)) continue;
+    const std::string remedy = fmt::format("correct or unset {}", each.variable);
+    if (message.ends_with(remedy))
+      message.resize(message.find_last_not_of("; :", message.size() - remedy.size() - 1) + 1);
+    const std::string aside = fmt::format(" ({})", each.variable);
+    if (const std::size_t at = message.find(aside); at != std::string::npos) message.erase(at, aside.size());
+    return fmt::format("{} {}: {}", each.option, each.value, message);
+  }
+  return run.uses_host && message.contains("FAIRLEAD_CORE") ? "--host: " + message : message;
 }
 
 /// Passes the options on, as variables.
@@ -132,7 +146,7 @@ int start(const Launch& run) {
   put_settings(run);
 
   if (const auto usable = check_device(run); !usable)
-    return complain(kExitUsage, fmt::format("{}{}", options_text(run), usable.error().message));
+    return complain(kExitUsage, as_typed(run, usable.error().message));
 
   std::vector<char*> arguments;
   for (const std::string& word : run.words) arguments.push_back(const_cast<char*>(word.c_str()));

@@ -12,10 +12,11 @@
 namespace fairlead::engine {
 namespace {
 
-link::LinkOptions link_options(const EngineOptions& options, const path::Path& path) {
+link::LinkOptions link_options(const EngineOptions& options, const path::Path& path, const base::SocketAddress& own) {
   using std::chrono::microseconds;
   using std::chrono::milliseconds;
   link::LinkOptions link;
+  link.own = own;
   link.datagram_size_max = static_cast<std::uint32_t>(options.get(Option::datagram_size));
   link.window_segments = static_cast<std::uint32_t>(options.get(Option::window_segments));
   link.window_bytes = std::min(options.get(Option::window_bytes), path.receive_buffer_bytes());
@@ -33,9 +34,10 @@ link::LinkOptions link_options(const EngineOptions& options, const path::Path& p
   return link;
 }
 
-std::unique_ptr<transport::Transports> make_transports(std::unique_ptr<path::Path> path, const EngineOptions& options,
-                                                       std::uint64_t epoch, std::uint64_t seed,
-                                                       link::TokenSource& secrets, std::unique_ptr<shm::Transport> shm,
+std::unique_ptr<transport::Transports> make_transports(std::unique_ptr<path::Path> path, const base::SocketAddress& own,
+                                                       const EngineOptions& options, std::uint64_t epoch,
+                                                       std::uint64_t seed, link::TokenSource& secrets,
+                                                       std::unique_ptr<shm::Transport> shm,
                                                        std::optional<link::SealSettings> sealing) {
   if (!path) return nullptr;
   if (sealing) {
@@ -43,7 +45,7 @@ std::unique_ptr<transport::Transports> make_transports(std::unique_ptr<path::Pat
     sealing->age_max = std::chrono::seconds(options.get(Option::seal_rekey_after));
   }
   const transport::Transports::Plan plan{
-      .link = link_options(options, *path),
+      .link = link_options(options, *path, own),
       .hot_peers = options.get(Option::hot_peers),
       .datagram_size_max = static_cast<std::uint32_t>(options.get(Option::datagram_size)),
       .sealing = std::move(sealing),
@@ -75,7 +77,8 @@ Engine::Engine(std::unique_ptr<path::Path> path, const base::SocketAddress& addr
       options_(options),
       epoch_(epoch),
       secrets_(seed, epoch),
-      transports_(make_transports(std::move(path), options, epoch, seed, secrets_, std::move(shm), std::move(sealing))),
+      transports_(make_transports(std::move(path), address, options, epoch, seed, secrets_, std::move(shm),
+                                  std::move(sealing))),
       ports_(address),
       active_(ports_, transports_.get(), address, active_bounds(options)),
       messages_(ports_, transports_.get(), address, epoch, options_, secrets_),

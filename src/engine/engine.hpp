@@ -148,6 +148,10 @@ class Engine {
   observe::EngineFacts facts() const;
   /// Returns facts, ports and queue pairs, and the flight recorder's entries if `wants_flights`.
   observe::EngineStats stats(bool wants_flights);
+  /// What to know of a path with a NAT.
+  static constexpr std::string_view kNat =
+      "a NAT translates an address on the way; messages to connected peers pass, but bulk transfers and queue pairs "
+      "need addresses that both ends can reach";
   std::string describe_peer(const base::SocketAddress& address, base::Instant now) const;
   /// Returns the last events with a peer, one line each; empty if nothing is known.
   std::string describe_flight(const base::SocketAddress& address, base::Instant now) const;
@@ -179,7 +183,7 @@ class Engine {
 
   // engine_peers.cpp
   void take_notice(const link::Notice& notice, base::Instant now);
-  void greet_local(const link::Notice& notice);
+  void greet(const link::Notice& notice);
   void report_end(const link::Notice& notice, bool has_left, base::Instant now);
   void end_peer(const link::Notice& notice, base::Instant now);
   void expel_condemned(base::Instant now);

@@ -56,6 +56,27 @@ observe::PairFact fact_of(const qp::QueuePair& pair) {
           .in_flight = count_between(pair.sends.head(), pair.sends.next())};
 }
 
+std::string release_text(std::uint32_t release) {
+  if (release == 0) return {};
+  return fmt::format(", release {}.{}.{}", release >> 16, release >> 8 & 0xFF, release & 0xFF);
+}
+
+/// Describes a peer that is not lost.
+std::string describe_present(const transport::Transports& transports, const base::SocketAddress& address,
+                             base::Instant now) {
+  if (transports.shm_transport() != nullptr && transports.shm_transport()->find(address))
+    return fmt::format("{} is reached through shared memory: is its process stopped?", address.to_string());
+  const auto peer = transports.link().find(address);
+  if (!peer) return {};
+  const link::PeerFacts facts = transports.link().facts(*peer);
+  if (!facts.is_connected) return fmt::format("{} has not answered yet: is the peer running?", address.to_string());
+  return fmt::format(
+      "{} was last heard {:.1f} s ago (rtt {:.3f} ms, rto {:.1f} ms, {} segments in flight, datagrams of up to {} "
+      "bytes{})",
+      address.to_string(), seconds(now - facts.last_heard), milliseconds(facts.round_trip),
+      milliseconds(facts.resend_after), facts.segments_in_flight, facts.datagram_size, release_text(facts.release));
+}
+
 }  // namespace
 
 observe::EngineFacts Engine::facts() const {
@@ -108,19 +129,12 @@ observe::EngineStats Engine::stats(bool wants_flights) {
 }
 
 std::string Engine::describe_peer(const base::SocketAddress& address, base::Instant now) const {
-  if (std::string loss = lost_peers_.describe(address, now); !loss.empty()) return loss;
-  if (!transports_) return {};
-  if (shm_transport() && shm_transport()->find(address))
-    return fmt::format("{} is reached through shared memory: is its process stopped?", address.to_string());
+  std::string text = lost_peers_.describe(address, now);
+  if (!transports_) return text;
+  if (text.empty()) text = describe_present(*transports_, address, now);
   const auto peer = transports_->link().find(address);
-  if (!peer) return {};
-  const link::PeerFacts facts = transports_->link().facts(*peer);
-  if (!facts.is_connected) return fmt::format("{} has not answered yet: is the peer running?", address.to_string());
-  return fmt::format(
-      "{} was last heard {:.1f} s ago (rtt {:.3f} ms, rto {:.1f} ms, {} segments in flight, datagrams of up to {} "
-      "bytes)",
-      address.to_string(), seconds(now - facts.last_heard), milliseconds(facts.round_trip),
-      milliseconds(facts.resend_after), facts.segments_in_flight, facts.datagram_size);
+  if (peer && transports_->link().facts(*peer).is_translated) text += fmt::format("; {}", kNat);
+  return text;
 }
 
 std::string Engine::describe_flight(const base::SocketAddress& address, base::Instant now) const {

@@ -3,6 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <string>
+#include <utility>
+
+#include "base/say.hpp"
 #include "engine/engine.hpp"
 #include "qp/queue_pairs.hpp"
 
@@ -12,7 +16,7 @@ void Engine::take_notice(const link::Notice& notice, base::Instant now) {
   switch (notice.kind) {
     case link::Notice::Kind::connected:
       lost_peers_.forget(transports_->address(notice.peer));
-      return greet_local(notice);
+      return greet(notice);
     case link::Notice::Kind::reassembly_lost:
       return end_arrival(notice.target, notice.status);
     case link::Notice::Kind::forgotten:
@@ -25,8 +29,16 @@ void Engine::take_notice(const link::Notice& notice, base::Instant now) {
   }
 }
 
-void Engine::greet_local(const link::Notice& notice) {
-  if (!shm::Transport::has(notice.peer)) return;
+void Engine::greet(const link::Notice& notice) {
+  if (!shm::Transport::has(notice.peer)) {
+    const link::PeerFacts facts = transports_->link().facts(notice.peer);
+    if (facts.is_translated) [[unlikely]]
+      transports_->flight().report(
+          LogTopic::link,
+          [&] { return fmt::format("between this engine and {}, {}\n", facts.address.to_string(), kNat); },
+          LogLevel::warning);
+    return;
+  }
   const shm::Connection* const there = shm_transport()->mapped_peer(notice.peer);
   const auto denial = there != nullptr ? there->process.denial() : shm::CrossMemory::Denial::none;
   const bool is_denied = denial != shm::CrossMemory::Denial::none;
@@ -36,17 +48,19 @@ void Engine::greet_local(const link::Notice& notice) {
   });
 }
 
-// An engine that leaves reports no losses. Peers of this host come and go with whole jobs: their end is reported only
-// if it is logged.
+// An engine that leaves reports no losses. The end of a peer that had announced it is no trouble, unless something was
+// pending. Peers of this host come and go with whole jobs: their end is reported only if it is logged.
 void Engine::report_end(const link::Notice& notice, bool has_left, base::Instant now) {
   if (is_leaving_) return;
   const base::SocketAddress address = transports_->address(notice.peer);
-  if (!shm::Transport::has(notice.peer))
+  if (!shm::Transport::has(notice.peer)) {
+    if (has_left && transports_->flight().left(notice.peer, notice.status, now)) return;
     return transports_->flight().lost(notice.peer, notice.status, now, [&] { return describe_peer(address, now); });
+  }
   if (!base::is_logged(LogLevel::info, LogTopic::shm)) return;
   transports_->flight().report(LogTopic::shm, [&] {
     return fmt::format("{} is no longer reached through shared memory: {}\n", address.to_string(),
-                       has_left ? "it has ended in order" : to_string(notice.status));
+                       has_left ? "it has ended in order" : describe_peer(address, now));
   });
 }
 
@@ -54,7 +68,9 @@ void Engine::report_end(const link::Notice& notice, bool has_left, base::Instant
 void Engine::end_peer(const link::Notice& notice, base::Instant now) {
   const base::SocketAddress address = transports_->address(notice.peer);
   const bool is_local = shm::Transport::has(notice.peer);
-  const bool has_left = lost_peers_.add(address, notice, now);
+  std::string reason;
+  if (is_local) base::say([&] { reason = shm_transport()->search().reason(address); });
+  const bool has_left = lost_peers_.add(address, notice, now, std::move(reason));
   active_.end_peer(notice.peer, notice.status, now, has_left);
   report_end(notice, has_left, now);
   messages_.end_peer(notice.peer, notice.status, now);

@@ -6,12 +6,28 @@
 #include <new>
 #include <utility>
 
+#include "wire/checksum.hpp"
+
 namespace fairlead::link {
 namespace {
 
 static_assert(wire::kTagBytes == seal::kTagBytes);
 static_assert(wire::kSealedHelloBytes + wire::kSealedInnerBytes + seal::Handshake::kOverheadMost <=
               wire::kSealedHandshakeMost);
+
+// The version in CMakeLists.txt; DoctorsPeer.Answers compares them.
+constexpr std::uint64_t kRelease = 0U << 16 | 2U << 8 | 0U;
+
+/// Returns a mark of an address, never 0.
+wire::Sequence mark_of(const base::SocketAddress& address) {
+  std::array<std::byte, sizeof address.ip + 2> bytes;
+  std::ranges::transform(address.ip, bytes.begin(), [](std::uint8_t each) { return std::byte{each}; });
+  bytes[sizeof address.ip] = static_cast<std::byte>(address.port & 0xFF);
+  bytes[sizeof address.ip + 1] = static_cast<std::byte>(address.port >> 8);
+  wire::Checksum mark;
+  mark.add(bytes);
+  return {std::max(mark.value(), 1U)};
+}
 
 }  // namespace
 
@@ -34,6 +50,21 @@ wire::Hello Greetings::hello_of(const Peer& peer, const Half& ours) const {
           .reassembly_slots = context_.options.reassembly_slots,
           .ack_after = wire::to_ticks(context_.options.ack_after),
           .slot = peer.slot};
+}
+
+void Greetings::introduce(wire::Header& header, const base::SocketAddress& to) const {
+  header.ack_bitmap = kRelease;
+  if (context_.options.own.port == 0) return;
+  header.sequence = mark_of(context_.options.own);
+  header.ack = mark_of(to);
+}
+
+Introduction Greetings::read_introduction(const wire::Header& header, const base::SocketAddress& from) const {
+  constexpr wire::Sequence kNone{};
+  const base::SocketAddress& own = context_.options.own;
+  const bool has_marks = own.port != 0 && header.sequence != kNone && header.ack != kNone;
+  return {.is_translated = has_marks && (header.sequence != mark_of(from) || header.ack != mark_of(own)),
+          .release = static_cast<std::uint32_t>(header.ack_bitmap)};
 }
 
 bool Greetings::is_sealed_only(const base::SocketAddress& address, const Peer* peer) const {

@@ -16,6 +16,7 @@
 #include "link/token_source.hpp"
 #include "seal/handshake.hpp"
 #include "wire/hello.hpp"
+#include "wire/segment.hpp"
 
 namespace fairlead::link {
 
@@ -30,6 +31,10 @@ class Greetings {
   /// on one session.
   Half half_to_offer(const Peer& peer);
   wire::Hello hello_of(const Peer& peer, const Half& ours) const;
+  /// Writes marks of this side's address and the peer's, and this release, into the header of a hello or hello_ack.
+  void introduce(wire::Header& header, const base::SocketAddress& to) const;
+  /// Reads them. If the marks differ from the addresses that this side knows, a NAT translates one of them.
+  Introduction read_introduction(const wire::Header& header, const base::SocketAddress& from) const;
   /// Returns whether the hello is our own, sent back to us. With one shared secret it could pass for the peer's.
   bool is_own(const wire::Hello& hello) const { return hello.epoch == epoch_; }
 

@@ -118,6 +118,10 @@ enum class Diagnosis : std::uint8_t {
   refused_there,     // the peer, or a process that claims to be it, refuses our hello (Notice::refused)
   refused_here,      // this side cannot send the peer a hello (Notice::refused)
   keys_not_changed,  // its sealed session needs new keys, and the peer did not take part
+  process_ended,     // shared memory: the kernel closed its socket, and it had not announced its end
+  cut_there,         // shared memory: the peer ended the connection, and lives on
+  cut_here,          // shared memory: this side ended the connection
+  not_shared,        // shared memory: the peer was not found there, and no other path is permitted
 };
 
 /// Why the kernel cannot reach a peer.
@@ -149,7 +153,7 @@ struct Notice {
   base::Duration silent_for{};            // lost: since the peer was heard last (or since the first attempt)
   base::Duration resend_after{};          // lost: the timeout in force
   std::uint32_t resends = 0;              // lost: of the oldest segment
-  Diagnosis diagnosis = Diagnosis::none;  // lost: unreachable, silent, refused
+  Diagnosis diagnosis = Diagnosis::none;  // lost
   seal::Refused refused = seal::Refused::none;
 };
 
@@ -185,6 +189,8 @@ struct PeerFacts {
   std::uint64_t messages_queued = 0;
   std::uint32_t messages_arriving = 0;  // received in part
   std::uint32_t datagram_size = 0;      // of datagrams to this peer
+  bool is_translated = false;           // its address or ours is translated on the way (NAT)
+  std::uint32_t release = 0;            // of its library: major << 16 | minor << 8 | patch; 0: unknown
 };
 
 struct LinkState;

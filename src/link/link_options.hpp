@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 
+#include "base/socket_address.hpp"
 #include "base/time.hpp"
 
 namespace fairlead::link {
@@ -11,6 +12,8 @@ namespace fairlead::link {
 using namespace std::chrono_literals;
 
 struct LinkOptions {
+  base::SocketAddress own{};  // this side's address, to detect that it is translated on the way; port 0: unknown
+
   // Sizes of messages and segments, in bytes.
   std::uint32_t datagram_size_max = 65'000;  // largest datagram to send or to announce; 1200..65000
   std::uint32_t command_segment_max = 1472;  // size up to which waiting tiny messages are packed; 1200..1920

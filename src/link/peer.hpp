@@ -91,6 +91,7 @@ struct Peer {
   std::uint32_t hellos = 0;
   base::Instant opening_since, hello_at;
   bool has_no_route = false;
+  Introduction introduction;  // by its last hello or hello_ack
 
   base::Instant not_let_out_at;  // when this host last dropped a datagram to the peer
 

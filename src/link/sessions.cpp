@@ -100,8 +100,12 @@ void Sessions::on_hello(const base::SocketAddress& from, const wire::Frame& fram
   if (is_leaving_) return context_.counters.refuse(Refusal::leaving);
   Peer* peer = peers_.find(from);
   if (peer != nullptr) peer->is_greeted = true;
-  if (strangers_.is_proven(from, frame, now) && !base::rare("link: a cookie is too old"))
-    return on_proven_hello(from, frame, now, datagram_size_max);
+  if (strangers_.is_proven(from, frame, now) && !base::rare("link: a cookie is too old")) {
+    on_proven_hello(from, frame, now, datagram_size_max);
+    peer = peers_.find(from);
+    if (peer != nullptr) peer->introduction = greetings_.read_introduction(frame.header, from);
+    return;
+  }
   ++context_.counters.hellos_received;
   strangers_.ask_for_cookie(from, frame, now);
 }
@@ -151,6 +155,7 @@ void Sessions::on_hello_ack(const base::SocketAddress& from, const wire::Frame& 
   Peer* peer = find_opening(from, frame.header);
   if (peer == nullptr || base::rare("link: a hello's answer is overheard"))
     return context_.counters.refuse(Refusal::late_hello_ack);
+  peer->introduction = greetings_.read_introduction(frame.header, from);
   if (frame.is_sealed() || greetings_.are_sealed_to(*peer)) [[unlikely]]
     return on_sealed_hello_ack(*peer, frame, now);
   ++context_.counters.hello_acks_received;

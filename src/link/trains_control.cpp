@@ -38,6 +38,7 @@ void Trains::serve_hello_ack(Peer& peer, base::Instant now, Train& train) {
   header.token = is_for_candidate ? peer.candidate->theirs.token : peer.theirs.token;
   header.flags = wire::Flags::kEchoes;
   header.echo = is_for_candidate ? peer.candidate->hello_timestamp : peer.hello_timestamp;
+  greetings_.introduce(header, peer.address);
   if (is_for_candidate && peer.candidate->sealed) {
     header.flags = wire::Flags::kSealed;
     send_control(peer.address, header, peer.candidate->sealed->answer.span(), train);
@@ -68,6 +69,7 @@ bool Trains::serve_hello(Peer& peer, base::Instant now, Train& train) {
   header.timestamp = wire::to_ticks(now);
   header.kind = wire::Kind::hello;
   header.token = peer.cookie;
+  greetings_.introduce(header, peer.address);
   if (peer.sealed_hello) {
     header.flags = wire::Flags::kSealed;
     send_control(peer.address, header, peer.sealed_hello->message.span(), train);

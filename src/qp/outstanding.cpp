@@ -24,14 +24,16 @@ constexpr std::array<std::uint32_t, 32> kRnrMicroseconds{
     480,     640,    960,    1'280,  1'920,  2'560,   3'840,   5'120,   7'680,   10'240, 15'360,
     20'480,  30'720, 40'960, 61'440, 81'920, 122'880, 163'840, 245'760, 327'680, 491'520};
 
-Cause cause_of(Status status) {
+/// The transport through shared memory refuses when a connection has ended, and finds nobody there afterwards.
+Cause cause_of(Status status, const QueuePair& pair) {
+  const bool is_shared = shm::Transport::has(pair.route.peer);
   switch (status) {
     case Status::unreachable:
-      return Cause::never_heard;
+      return is_shared && pair.route.is_proven ? Cause::peer_ended : Cause::never_heard;
     case Status::restarted:
       return Cause::peer_restarted;
     case Status::refused:
-      return Cause::port_unreachable;
+      return is_shared ? Cause::peer_ended : Cause::port_unreachable;
     default:
       return Cause::no_ack;
   }
@@ -180,14 +182,14 @@ void Outstanding::fail_head(QueuePair& pair) {
 void Outstanding::lose_session(QueuePair& pair, Status status) {
   const bool is_patient = end_of_patience(pair, shared_.now) > shared_.now;
   if (pair.route.is_proven || status == Status::unreachable || !is_patient) return lose(pair, status);
-  not_ready(pair, pair.sends.head(), cause_of(status));
+  not_ready(pair, pair.sends.head(), cause_of(status, pair));
 }
 
 void Outstanding::lose(QueuePair& pair, Status status) {
   if (pair.patience.is_lost) return;
   const base::Instant at = end_of_patience(pair, shared_.now);
   pair.patience.is_lost = true;
-  pair.patience.loss = cause_of(status);
+  pair.patience.loss = cause_of(status, pair);
   if (at <= shared_.now) return end_lost(pair);
   pair.sends.begin_head();
   pair.patience.pause(at);

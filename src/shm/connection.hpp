@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/sip_hash.hpp"
 #include "base/socket_address.hpp"
@@ -22,6 +23,9 @@
 
 namespace fairlead::shm {
 
+/// Why one side closes the connection. A process that is killed says nothing.
+enum class Farewell : std::uint32_t { none, leaving, cut };
+
 /// What one side publishes beside its ring. The other side can write here, too, so a side never reads back its own
 /// values.
 struct PairSide {
@@ -29,8 +33,8 @@ struct PairSide {
   alignas(128) std::atomic<std::uint32_t> is_watching{0};  // it polls the rings by itself: nobody has to ring
   // Hazard pointer: what it uses in the other side's memory (shm/use.hpp); 0: nothing.
   alignas(128) std::atomic<std::uint64_t> at{0};
-  std::atomic<std::uint32_t> sees_arena{0};  // it has mapped the other side's arena
-  std::atomic<std::uint32_t> is_leaving{0};  // its engine ends in an orderly way; set before the connection closes
+  std::atomic<std::uint32_t> sees_arena{0};                  // it has mapped the other side's arena
+  std::atomic<std::uint32_t> farewell{0};                    // a Farewell; set before the connection closes
   std::atomic<std::uint32_t> tickets[Tickets::kCount] = {};  // tickets that it gave to the other side (tickets.hpp)
 };
 /// The first page of a pair's memory. Side 0 is the engine that connected, side 1 the one that accepted.
@@ -43,6 +47,14 @@ static_assert(sizeof(PairPage) <= 4096);
 struct Claim {
   Greeting greeting;
   Letter letter;
+};
+
+/// Which side ended a connection.
+enum class End : std::uint8_t {
+  peer_gone,  // the kernel closed the peer's socket: its process has ended, or it closed the connection
+  peer_left,  // as before, and the peer had announced that its engine ends
+  peer_cut,   // the peer cut the connection, and lives on
+  here,       // this side cut it
 };
 
 struct Connection {
@@ -72,22 +84,27 @@ struct Connection {
   std::uint32_t doorbell_bit = 0;  // the bit that we set in it
   PairSide* own = nullptr;         // written only, never read back
   const PairSide* other = nullptr;
+  Farewell said = Farewell::none;
   bool is_watched = false;    // the value last written to own->is_watching
   std::uint16_t turn = 0;     // number of our last visit to the peer's memory; never read from own->at
   std::uint64_t left_at = 0;  // after closing: the exposure that the peer was using, until take_departed() reports it
   RingWriter writer;
   RingReader reader;
-  std::string_view end_reason;    // why the state is `ended`
   std::shared_ptr<Memory> arena;  // the peer's shared memory
   std::uint64_t arena_bytes = 0;
   CrossMemory process;  // access to the rest of the peer's memory, if the kernel permits it
 
-  /// Announces that the connection will end because our engine ends.
-  void say_leaving() noexcept {
-    if (own != nullptr) own->is_leaving.store(1, std::memory_order_release);
+  /// Announces why this side is about to close the connection. The first reason stays.
+  void say_farewell(Farewell farewell) noexcept {
+    if (own == nullptr || said != Farewell::none) return;
+    said = farewell;
+    own->farewell.store(std::to_underlying(farewell), std::memory_order_release);
   }
-  bool is_leaving() const noexcept {
-    return other != nullptr && other->is_leaving.load(std::memory_order_acquire) != 0;
+  /// Returns how the connection ends now that the peer's socket is closed. The peer may have written any value.
+  End end_by_peer() const noexcept {
+    const std::uint32_t word = other == nullptr ? 0 : other->farewell.load(std::memory_order_acquire);
+    if (word == std::to_underlying(Farewell::leaving)) return End::peer_left;
+    return word == std::to_underlying(Farewell::cut) ? End::peer_cut : End::peer_gone;
   }
 
   /// enter() and leave() enclose each access to the peer's memory (onesided::RemoteMemory). An access that enters after

@@ -110,7 +110,8 @@ void Connections::read_letter(std::uint32_t slot) {
       return take_answer(slot, *letter, told);
     case Connection::State::open:
       if (Socket::is_nudge(told)) return watch_->rouse();  // passes the nudge to the sleeper
-      return end(slot, letter->bytes == 0 ? "its process has closed it, or is gone" : "it sent an unexpected message");
+      if (letter->bytes == 0) return end(slot, "its process has closed it, or is gone", peer.end_by_peer());
+      return end(slot, "it sent an unexpected message");
     case Connection::State::ended:
     case Connection::State::closed:
       return;
@@ -133,21 +134,21 @@ void Connections::drop(std::uint32_t slot) {
   close(slot);
 }
 
-void Connections::end(std::uint32_t slot, std::string_view reason) {
+void Connections::end(std::uint32_t slot, std::string_view reason, End by) {
   Connection& peer = peers_[slot];
   if (peer.state != Connection::State::open) return;
   ++counters_.ended;
   peer.state = Connection::State::ended;
-  peer.end_reason = reason;
+  if (by == End::here) peer.say_farewell(Farewell::cut);
   close_socket(peer);  // tells the other side, too
-  events_.push({ConnectionEvent::Kind::ended, slot, peer.address, peer.end_reason});
+  events_.push({ConnectionEvent::Kind::ended, slot, peer.address, reason, by});
 }
 
 // Also tells peers that are not open here yet: the other side may consider the connection open already.
 void Connections::take_leave() {
   is_leaving_ = true;
   waited_for_.watch(listener_.descriptor(), kListener, false);
-  for (std::uint32_t slot = 0; slot < peers_.size(); ++slot) peers_[slot].say_leaving();
+  for (std::uint32_t slot = 0; slot < peers_.size(); ++slot) peers_[slot].say_farewell(Farewell::leaving);
 }
 
 void Connections::put_out(const SectionReader& reader) {

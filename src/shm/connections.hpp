@@ -57,6 +57,7 @@ struct ConnectionEvent {
   std::uint32_t slot = 0;
   base::SocketAddress address;
   std::string_view reason;  // for ended and declined; a string literal, as all of them
+  End ended_by = End::peer_gone;
 };
 
 /// Our memory that peers can map. It lives as long as any user of it, possibly longer than the connections.
@@ -101,7 +102,7 @@ class Connections {
   /// Announces to all peers that our engine ends, and admits no more peers.
   void take_leave();
   /// Ends a peer, with an event.
-  void end(std::uint32_t slot, std::string_view reason);
+  void end(std::uint32_t slot, std::string_view reason, End by = End::here);
   /// Ends a peer that stays in withdrawn memory, or declines it, with an event.
   void put_out(const SectionReader& reader);
   /// Ends a peer, with an event, because its shared memory contained invalid data.

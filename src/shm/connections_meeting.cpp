@@ -285,7 +285,7 @@ bool Connections::gives_way(std::uint32_t slot, const Greeting& greeting) {
     return true;
   }
   if (known.state == Connection::State::open && known.epoch == greeting.epoch) return false;
-  end(slot, "it has restarted");
+  end(slot, "it has restarted", End::peer_gone);
   return true;
 }
 

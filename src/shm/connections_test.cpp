@@ -106,31 +106,49 @@ TEST(Connections, OnePairStandsIfBothAskAtOnce) {
 
 TEST(Connections, WhoLeavesIsNotTakenForDead) {
   Side far(2, 12);
-  std::uint32_t slot = 0;
   {
     Side near(1, 11);
     meet(near, far);
-    EXPECT_FALSE(far.to(near).is_leaving());
-    slot = far.connections->find(near.own);
     near.connections->take_leave();
     EXPECT_EQ(far.to(near).state, Connection::State::open);
   }
-  ASSERT_EQ(far.events(1).at(0).kind, Kind::ended);
-  EXPECT_TRUE(far.connections->peer(slot).is_leaving());
+  const ConnectionEvent ended = far.events(1).at(0);
+  ASSERT_EQ(ended.kind, Kind::ended);
+  EXPECT_EQ(ended.ended_by, End::peer_left);
 }
 
 TEST(Connections, WhoLeavesBeforeItKnowsThatItIsConnectedIsNotTakenForDead) {
   Side far(2, 12);
-  std::uint32_t slot = 0;
   {
     Side near(1, 11);
     ASSERT_TRUE(near.connections->ask(far.own, {}));
     ASSERT_EQ(far.events(1).at(0).kind, Kind::opened);
-    slot = far.connections->find(near.own);
     near.connections->take_leave();
   }
-  ASSERT_EQ(far.events(1).at(0).kind, Kind::ended);
-  EXPECT_TRUE(far.connections->peer(slot).is_leaving());
+  const ConnectionEvent ended = far.events(1).at(0);
+  ASSERT_EQ(ended.kind, Kind::ended);
+  EXPECT_EQ(ended.ended_by, End::peer_left);
+}
+
+TEST(Connections, WhoTakesNoLeaveIsTakenForDead) {
+  Side far(2, 12);
+  {
+    Side near(1, 11);
+    meet(near, far);
+  }
+  const ConnectionEvent ended = far.events(1).at(0);
+  ASSERT_EQ(ended.kind, Kind::ended);
+  EXPECT_EQ(ended.ended_by, End::peer_gone);
+}
+
+TEST(Connections, WhoCutsOneIsNotTakenForDead) {
+  Side near(1, 11), far(2, 12);
+  meet(near, far);
+  near.connections->end(near.connections->find(far.own), "it stopped reading");
+  const ConnectionEvent here = near.events(1).at(0), there = far.events(1).at(0);
+  EXPECT_EQ(here.ended_by, End::here);
+  EXPECT_EQ(here.reason, "it stopped reading");
+  EXPECT_EQ(there.ended_by, End::peer_cut);
 }
 
 TEST(Connections, WhoLeavesAnswersNobody) {

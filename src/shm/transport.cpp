@@ -157,7 +157,8 @@ void Transport::expire(base::Instant now) {
 void Transport::look_after(std::uint32_t index, base::Instant now) {
   Peer& peer = peers_[index];
   if (peer.connection_slot == kNone) {
-    if (now >= peer.seek_until && has_room_for_loss(peer)) return lose(index, Status::unreachable, now);
+    if (now >= peer.seek_until && has_room_for_loss(peer))
+      return lose(index, Status::unreachable, now, link::Diagnosis::not_shared);
     if (now >= peer.seek_next) {
       peer.seek_next = now + kSeekEvery;
       search_.ask(peer.address, peer.key, now);
@@ -175,8 +176,8 @@ void Transport::look_after(std::uint32_t index, base::Instant now) {
     peer.has_stopped = true;
     connections_->end(peer.connection_slot, reason);
   };
-  if (now - peer.moved_at >= options_.give_up_after) give_up("it has stopped to read");
-  if (now - arriving.moved_at >= options_.give_up_after) give_up("it has begun a message and does not go on");
+  if (now - peer.moved_at >= options_.give_up_after) give_up("it stopped reading");
+  if (now - arriving.moved_at >= options_.give_up_after) give_up("it began a message and sent no more of it");
   expire_at_ = std::min(expire_at_, now + options_.give_up_after / 8);
 }
 

@@ -8,6 +8,20 @@
 
 namespace fairlead::shm {
 
+inline link::Diagnosis diagnosis_of(End by) {
+  switch (by) {
+    case End::peer_gone:
+      return link::Diagnosis::process_ended;
+    case End::peer_left:
+      return link::Diagnosis::left;
+    case End::peer_cut:
+      return link::Diagnosis::cut_there;
+    case End::here:
+      return link::Diagnosis::cut_here;
+  }
+  return link::Diagnosis::none;
+}
+
 // Takes one record. Returns false if it is malformed.
 template <typename Taker>
 inline bool Transport::take_record(std::uint32_t index, Connection& from, std::size_t& bytes, Taker&& taker) {
@@ -171,11 +185,9 @@ bool Transport::attend(base::Instant now, Taker&& taker) {
         }
         search_.failed(event->address, event->reason);
         const std::uint32_t index = peers_.disconnect(event->slot);
-        const bool is_leaving = connections_->peer(event->slot).is_leaving();
         connections_->forget(event->slot);
         if (index != kNone)
-          lose(index, peers_[index].has_stopped ? Status::silent : Status::refused, now,
-               is_leaving ? link::Diagnosis::left : link::Diagnosis::none);
+          lose(index, peers_[index].has_stopped ? Status::silent : Status::refused, now, diagnosis_of(event->ended_by));
         break;
       }
     }

@@ -87,7 +87,7 @@ void FlightLog::look(std::uint32_t slot, bool is_answer_awaited, base::Instant n
 }
 
 // Omits a report that does not fit; the last note then says so.
-void FlightLog::append(LogTopic topic, std::string text) {
+void FlightLog::append(LogLevel level, LogTopic topic, std::string text) {
   constexpr std::string_view kFull = "(more happened than fits into one report)\n";
   if (text.empty()) return;
   std::size_t bytes = text.size() + kFull.size();
@@ -96,7 +96,7 @@ void FlightLog::append(LogTopic topic, std::string text) {
     if (!report_.empty() && report_.back().text == kFull) return;
     text = kFull;
   }
-  report_.push_back({LogLevel::info, topic, std::move(text)});
+  report_.push_back({level, topic, std::move(text)});
 }
 
 std::vector<observe::PeerFlight> FlightLog::flights() const {

@@ -47,6 +47,13 @@ class FlightLog {
     note_lost(peer, status, now);
     report(LogTopic::link, [&] { return headline() + "\n" + describe(peer, now); });
   }
+  /// Call instead of lost() if the peer had announced its end. Returns whether nothing was pending, so that nothing
+  /// needs to be reported.
+  bool left(link::PeerHandle peer, Status status, base::Instant now) {
+    const bool is_quiet = link_.counters().messages_failed == seen_.failed;
+    if (is_quiet) note_lost(peer, status, now);
+    return is_quiet;
+  }
   /// Forgets the peer; its handle is invalid from now on.
   void forget(link::PeerHandle peer);
 
@@ -63,8 +70,8 @@ class FlightLog {
 
   /// Adds the text of `sentence()`, one or more lines, to the report, if there is memory.
   template <typename Sentence>
-  void report(LogTopic topic, Sentence&& sentence) {
-    base::say([&] { append(topic, sentence()); });
+  void report(LogTopic topic, Sentence&& sentence, LogLevel level = LogLevel::info) {
+    base::say([&] { append(level, topic, sentence()); });
   }
   bool has_report() const { return !report_.empty(); }
   /// Returns what was reported since the last call, at most kReportMax bytes.
@@ -94,7 +101,7 @@ class FlightLog {
       meet(peer);
     recorder_.record(peer.slot, kind, number, size, now);
   }
-  void append(LogTopic topic, std::string text);
+  void append(LogLevel level, LogTopic topic, std::string text);
   void note_lost(link::PeerHandle peer, Status status, base::Instant now);
   void note_resends(base::Instant now);
   void meet(link::PeerHandle peer);

@@ -2,6 +2,7 @@
 
 #include "transport/flight_log.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -153,6 +154,53 @@ TEST_F(FlightLogTest, SmoothTrafficIsNotWorthAReport) {
   }
   EXPECT_FALSE(engines_[0]->has_report());
   EXPECT_FALSE(engines_[1]->has_report());
+}
+
+TEST_F(FlightLogTest, APeerThatEndsInOrderIsNoTrouble) {
+  send(100);
+  run(50ms);
+  engines_[0]->take_leave(now_);
+  run(50ms);
+  engines_[0]->farewell(now_);
+  run(50ms);
+  EXPECT_THAT(engines_[1]->describe_peer(host_number(0), now_), testing::HasSubstr("as it had announced"));
+  EXPECT_FALSE(engines_[1]->has_report()) << text_of(engines_[1]->take_report());
+}
+
+TEST_F(FlightLogTest, APeerThatEndsInOrderBeforeItTookEverythingIsReported) {
+  send(100);
+  run(50ms);
+  cut(1, 0);
+  send(50'000);
+  engines_[1]->take_leave(now_);
+  run(50ms);
+  ASSERT_TRUE(engines_[0]->has_report());
+  EXPECT_THAT(text_of(engines_[0]->take_report()), testing::HasSubstr("as it had announced"));
+}
+
+// The engine at 10.0.0.2 takes itself for 10.0.0.9, as behind a NAT.
+TEST_F(FlightLogTest, ATranslatedAddressIsReportedByBothEnds) {
+  send(100);
+  run(50ms);
+  for (const auto& engine : engines_) EXPECT_FALSE(engine->has_report()) << text_of(engine->take_report());
+  engine::Engine inside(*network_.attach(host_number(2)), host_number(9), engine::EngineOptions(), 300, 3);
+  const auto port = *inside.ports().open(kFirstNumber);
+  ASSERT_EQ(inside.ports().find(port)->events->reserve(10), Status::ok);
+  engine::OperationHandle operation;
+  ASSERT_EQ(inside.messages().send(port, {.to = {host_number(1), kFirstNumber}, .part = {{&piece_, 1}, 100}}, operation,
+                                   now_),
+            Status::ok);
+  for (int i = 0; i < 10; ++i) {
+    inside.progress(now_);
+    run(10ms);
+  }
+  for (engine::Engine* const engine : {&inside, engines_[1].get()}) {
+    const std::vector<base::LogNote> report = engine->take_report();
+    ASSERT_EQ(report.size(), 1u);
+    EXPECT_EQ(report[0].level, LogLevel::warning);
+    EXPECT_THAT(report[0].text, testing::HasSubstr(engine::Engine::kNat));
+  }
+  EXPECT_THAT(inside.describe_peer(host_number(1), now_), testing::HasSubstr(engine::Engine::kNat));
 }
 
 TEST_F(FlightLogTest, ReportsThatNobodyTakesStayBounded) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <utility>
 
 #include "base/say.hpp"
 #include "wire/segment.hpp"
@@ -38,12 +39,14 @@ std::string describe_status(const std::string& peer, const link::Notice& notice,
 
 }  // namespace
 
-bool LostPeers::add(const base::SocketAddress& peer, const link::Notice& notice, base::Instant now) {
+bool LostPeers::add(const base::SocketAddress& peer, const link::Notice& notice, base::Instant now,
+                    std::string reason) {
   const auto before = losses_.find(peer);
   const bool has_left =
       notice.diagnosis == link::Diagnosis::left || (before != losses_.end() && before->second.has_left);
   if (before != losses_.end() || losses_.size() < kMost)
-    base::say([&] { losses_[peer] = {.notice = notice, .when = now, .has_left = has_left}; });
+    base::say(
+        [&] { losses_[peer] = {.notice = notice, .when = now, .has_left = has_left, .reason = std::move(reason)}; });
   return has_left;
 }
 
@@ -61,6 +64,9 @@ std::string LostPeers::describe(const base::SocketAddress& peer, base::Instant n
                        transport::describe(loss.offence));
   if (loss.has_left)
     return fmt::format("{} ended {:.1f} s ago, as it had announced: start it again", peer.to_string(), ago);
+  if (loss.notice.diagnosis == link::Diagnosis::no_route && peer.is_loopback())
+    return fmt::format("cannot reach {} ({:.1f} s ago): is the interface lo down? `ip link set lo up`",
+                       peer.to_string(), ago);
   std::string known = describe_diagnosis(peer.to_string(), loss, ago);
   return known.empty() ? describe_status(peer.to_string(), loss.notice, ago) : known;
 }
@@ -109,6 +115,23 @@ std::string LostPeers::describe_diagnosis(const std::string& peer, const Loss& l
           "datagrams "
           "pass in one direction only",
           peer, ago, notice.resends);
+    case link::Diagnosis::process_ended:
+      return fmt::format(
+          "the process at {} ended {:.1f} s ago without closing its connections: was it killed, or did it crash? Start "
+          "it again",
+          peer, ago);
+    case link::Diagnosis::cut_there:
+      return fmt::format(
+          "{} ended the connection through shared memory {:.1f} s ago, and still runs: it took this process for "
+          "stopped "
+          "or faulty (FAIRLEAD_LOG=info there names the reason)",
+          peer, ago);
+    case link::Diagnosis::cut_here:
+      return fmt::format("this engine ended the connection through shared memory to {} {:.1f} s ago: {}", peer, ago,
+                         loss.reason);
+    case link::Diagnosis::not_shared:
+      return fmt::format("cannot reach {} through shared memory, and path=shm permits no other path: {}", peer,
+                         loss.reason.empty() ? "is the peer running?" : loss.reason);
     default:
       return {};
   }

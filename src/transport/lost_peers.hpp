@@ -17,7 +17,8 @@ class LostPeers {
 
   /// Records a loss. Returns whether the peer left in order. Such a peer counts as absent, also for later look-ups,
   /// until it is met again.
-  bool add(const base::SocketAddress& peer, const link::Notice& notice, base::Instant now);
+  /// `reason`: why shared memory does not reach the peer, if known.
+  bool add(const base::SocketAddress& peer, const link::Notice& notice, base::Instant now, std::string reason = {});
   /// Records that this side expelled the peer.
   void blame(const base::SocketAddress& peer, Offence offence);
   void forget(const base::SocketAddress& peer) { losses_.erase(peer); }
@@ -32,6 +33,7 @@ class LostPeers {
     base::Instant when;
     Offence offence = Offence::none;  // for which this side ended it
     bool has_left = false;            // in order: it had announced its end
+    std::string reason;               // of shared memory
   };
 
   std::string describe_diagnosis(const std::string& peer, const Loss& loss, double ago) const;

@@ -4,11 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <string>
+#include <utility>
 
 namespace fairlead::transport {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::AllOf;
 using testing::HasSubstr;
 
 const base::SocketAddress kLost = *base::SocketAddress::from_ip("10.0.0.7", 20480);
@@ -38,6 +41,40 @@ TEST(LostPeers, ADiagnosisSaysMoreThanTheStatusAndAnOffenceMost) {
   EXPECT_THAT(peers.describe(kLost, base::Instant{2s}), HasSubstr("sent no more of it for 5.0 s"));
   peers.blame(kLost, Offence::guesses);
   EXPECT_THAT(peers.describe(kLost, base::Instant{2s}), HasSubstr("this engine expelled 10.0.0.7:20480 1.0 s ago"));
+}
+
+// The time is that since the peer was heard last, at the loss and until now.
+TEST(LostPeers, SilenceHasItsLength) {
+  LostPeers peers(5s);
+  peers.add(kLost, notice(Status::silent), base::Instant{1s});
+  EXPECT_THAT(peers.describe(kLost, base::Instant{2500ms}), HasSubstr("last heard 3.5 s ago"));
+}
+
+TEST(LostPeers, WithoutLoopbackTheRemedyIsToSetItUp) {
+  LostPeers peers(5s);
+  const auto here = *base::SocketAddress::from_ip("127.0.0.1", 20480);
+  for (const auto& peer : {kLost, here})
+    peers.add(peer, notice(Status::unreachable, link::Diagnosis::no_route), base::Instant{1s});
+  EXPECT_THAT(peers.describe(kLost, base::Instant{1s}), HasSubstr("no host answers at that address"));
+  EXPECT_THAT(peers.describe(here, base::Instant{1s}), HasSubstr("ip link set lo up"));
+}
+
+TEST(LostPeers, TheEndOfASharedConnectionHasItsCause) {
+  LostPeers peers(5s);
+  const auto text = [&](Status status, link::Diagnosis diagnosis, std::string reason = {}) {
+    peers.add(kLost, notice(status, diagnosis), base::Instant{1s}, std::move(reason));
+    return peers.describe(kLost, base::Instant{2s});
+  };
+  EXPECT_THAT(text(Status::refused, link::Diagnosis::process_ended),
+              AllOf(HasSubstr("the process at 10.0.0.7:20480 ended 1.0 s ago"), HasSubstr("was it killed")));
+  EXPECT_THAT(text(Status::refused, link::Diagnosis::cut_there), HasSubstr("and still runs"));
+  EXPECT_THAT(
+      text(Status::silent, link::Diagnosis::cut_here, "it stopped reading"),
+      HasSubstr("this engine ended the connection through shared memory to 10.0.0.7:20480 1.0 s ago: it stopped "
+                "reading"));
+  EXPECT_THAT(text(Status::unreachable, link::Diagnosis::not_shared, "it belongs to user 7"),
+              HasSubstr("path=shm permits no other path: it belongs to user 7"));
+  EXPECT_THAT(text(Status::unreachable, link::Diagnosis::not_shared), HasSubstr("is the peer running?"));
 }
 
 TEST(LostPeers, WhoeverLeftInOrderIsNotThereForThoseWhoLookLater) {

@@ -49,6 +49,8 @@ const char* explain(Cause cause) noexcept {
              "both ends are XRC";
     case Cause::host_ended:
       return "the host engine has ended: is fairleadd still running? Open the device again";
+    case Cause::peer_ended:
+      return "the connection through shared memory has ended: did the peer's process exit, crash, or was it killed?";
   }
   return "an unknown cause";
 }

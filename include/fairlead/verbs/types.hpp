@@ -93,6 +93,7 @@ enum class Cause : std::uint32_t {
   no_such_shared_queue,  ///< XRC: the target's domain has no shared receive queue of that number, or only one end is
                          ///< XRC
   host_ended,            ///< the host engine (fairleadd) has ended, and all queue pairs with it
+  peer_ended,            ///< shared memory: the peer's process has ended, or it or this side cut the connection
 };
 
 /// One sentence with cause and remedy, for people.

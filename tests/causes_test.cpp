@@ -1,0 +1,111 @@
+// What a user reads when something is wrong on this host or on the way: the cause is true, and the remedy fits it.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "tests/child_process.hpp"
+#include "tests/kernel_queue.hpp"
+#include "tests/two_namespaces.hpp"
+
+namespace fairlead::tests {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using Words = std::vector<std::string>;
+
+constexpr auto kStartsWithin = 20s, kFailsWithin = 60s;
+
+Words alone(const Words& words) {
+  Words all{"unshare", ::geteuid() == 0 ? "-n" : "-Urn"};
+  all.insert(all.end(), words.begin(), words.end());
+  return all;
+}
+
+// The kernel has closed the server's connection, so the client need not guess.
+TEST(Causes, AServerOfThisHostThatIsKilledHasEnded) {
+  const std::string address = fmt::format("127.0.0.1@udp:{}:39:12", free_port());
+  ChildProcess server({"env", "FAIRLEAD_PATH=shm", FAIRLEAD_COMMAND, "bulkping", "server", "--address", address});
+  ASSERT_TRUE(server.wait_for_text("serving at", kStartsWithin)) << server.error_output();
+  ChildProcess client({"env", "FAIRLEAD_PATH=shm", FAIRLEAD_COMMAND, "bulkping", "client", "--server", address,
+                       "--loops", "100000000", "--bulk-size", "4K", "--bulk-timeout", "2", "--message-timeout", "2",
+                       "--quiet"});
+  const auto has_work = [&] { return cpu_time_of(server.pid()).value() > 100ms; };
+  for (int look = 0; look < 4000 && client.wait(5ms) < 0 && !has_work(); ++look) continue;
+  ASSERT_TRUE(has_work()) << client.error_output();
+  server.send_signal(SIGKILL);
+  EXPECT_EQ(server.wait(kStartsWithin), 128 + SIGKILL);
+  EXPECT_EQ(client.wait(kFailsWithin), 1);
+  EXPECT_THAT(client.error_output(), HasSubstr("was it killed, or did it crash?"));
+}
+
+TEST(Causes, WithoutLoopbackThereIsNoWayTo127) {
+  const Finished client =
+      run(alone({FAIRLEAD_COMMAND, "bulkping", "client", "--server", "127.0.0.1", "--loops", "1"}), kFailsWithin);
+  EXPECT_EQ(client.exit_code, 1);
+  EXPECT_THAT(client.error_output, AllOf(HasSubstr("cannot reach 127.0.0.1"), HasSubstr("ip link set lo up")));
+  const Finished perf =
+      run(alone({"env", "FAIRLEAD_PATH=udp", FAIRLEAD_COMMAND, "perf", "latency", "--path", "udp", "--seconds", "0.1"}),
+          kFailsWithin);
+  EXPECT_EQ(perf.exit_code, 1);
+  EXPECT_THAT(perf.error_output, AllOf(HasSubstr("cannot reach 127."), HasSubstr("ip link set lo up")));
+}
+
+class CausesBetweenHosts : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const auto fault = two_.set_up()) GTEST_SKIP() << *fault;
+  }
+  TwoNamespaces two_;
+};
+
+// The kernel asks for the address (ARP), and nobody answers.
+TEST_F(CausesBetweenHosts, AHostThatIsNotThereCannotBeReached) {
+  const Finished client =
+      run(two_.enter_first({FAIRLEAD_COMMAND, "bulkping", "client", "--server", "10.77.0.99", "--loops", "1"}),
+          kFailsWithin);
+  EXPECT_EQ(client.exit_code, 1);
+  EXPECT_THAT(client.error_output, AllOf(HasSubstr("cannot reach 10.77.0.99:20480"), HasSubstr("no host answers")));
+  EXPECT_THAT(client.error_output, Not(HasSubstr("nobody listens")));
+}
+
+// Messages pass, but the server cannot reach the client's memory at the address that the client names.
+TEST_F(CausesBetweenHosts, ATranslatedAddressIsNamed) {
+  if (const auto fault = two_.translate_first()) GTEST_SKIP() << *fault;
+  ChildProcess server(two_.enter_second({FAIRLEAD_COMMAND, "bulkping", "server", "--address", "10.77.0.2", "--json"}));
+  ASSERT_TRUE(server.wait_for_text("serving at", kStartsWithin)) << server.error_output();
+  const Finished client = run(two_.enter_first({FAIRLEAD_COMMAND, "bulkping", "client", "--server", "10.77.0.2",
+                                                "--loops", "1", "--message-timeout", "5", "--bulk-timeout", "5"}),
+                              kFailsWithin);
+  EXPECT_EQ(client.exit_code, 1);
+  EXPECT_THAT(client.error_output, HasSubstr("between this engine and 10.77.0.2:20480, a NAT translates an address"));
+  const Finished doctor = run(two_.enter_first({FAIRLEAD_COMMAND, "doctor", "10.77.0.2"}), kFailsWithin);
+  EXPECT_EQ(doctor.exit_code, 1);
+  EXPECT_THAT(doctor.output, HasSubstr("a NAT translates an address"));
+  server.send_signal(SIGINT);
+  EXPECT_EQ(server.wait(kStartsWithin), 0);
+  EXPECT_THAT(server.error_output(), HasSubstr("between this engine and 10.77.0.9:"));
+}
+
+TEST_F(CausesBetweenHosts, AClientThatEndsIsNoTroubleForTheServer) {
+  ChildProcess server(two_.enter_second(
+      {"env", "FAIRLEAD_FLIGHT=stderr", FAIRLEAD_COMMAND, "bulkping", "server", "--address", "10.77.0.2", "--json"}));
+  ASSERT_TRUE(server.wait_for_text("serving at", kStartsWithin)) << server.error_output();
+  const Finished client =
+      run(two_.enter_first({FAIRLEAD_COMMAND, "bulkping", "client", "--server", "10.77.0.2", "--loops", "3"}),
+          kFailsWithin);
+  EXPECT_EQ(client.exit_code, 0) << client.error_output;
+  server.send_signal(SIGINT);
+  EXPECT_EQ(server.wait(kStartsWithin), 0);
+  EXPECT_THAT(client.error_output, Not(HasSubstr("NAT")));
+  EXPECT_THAT(server.error_output(),
+              AllOf(Not(HasSubstr("nobody listens")), Not(HasSubstr("the last ")), Not(HasSubstr("start it again"))));
+}
+
+}  // namespace
+}  // namespace fairlead::tests
