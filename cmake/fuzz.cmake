@@ -35,7 +35,7 @@ function(fairlead_fuzzers folder)
       target_link_libraries(${target} PRIVATE fairlead_replay)
       target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O0>)
       set(inputs ${FAIRLEAD_REPLAY_INPUTS})
-      if(name MATCHES "^(active|command_line|datagram|host_requests|link|pair|sealed_link|shm_watch)$")  # whole engines or links for each input
+      if(name MATCHES "^(active|command_line|datagram|host_calls|host_requests|link|pair|sealed_link|shm_watch)$")  # whole engines or links for each input
         math(EXPR inputs "${inputs} / 10")
       endif()
       add_test(NAME ${FAIRLEAD_TEST_PREFIX}fuzz.${name}

@@ -34,6 +34,7 @@ std::vector<NetPath> net_paths() {
     paths.push_back({"auto", "127.0.0.1@udp", false, "", "auto"});
     paths.push_back({"host", "127.0.0.1@udp", true, "", "udp", true});
     paths.push_back({"hosts", "127.0.0.1@udp", false, "", "shm", true});
+    paths.push_back({"host_threads", "127.0.0.1@udp", false, "", "udp", true, 2});
   }
   if (is_here("[::1]@udp")) paths.push_back({"ipv6", "[::1]@udp", false, ""});
   return paths;
@@ -82,6 +83,7 @@ void NetPair::SetUp() {
   if (!GetParam().fault.empty()) settings.engine.emplace_back("fault", GetParam().fault);
   if (GetParam().is_hosted) {
     host::ServiceOptions options;
+    options.threads = GetParam().threads;
     EXPECT_TRUE(options.engine.set("path", GetParam().path));
     host_ = std::make_unique<host::HostForTests>(std::move(options));
     settings.engine.emplace_back("core", "host");
@@ -90,6 +92,8 @@ void NetPair::SetUp() {
   domain_ = net::Domain::open(settings).value();
   near_pid_ = free_pid(GetParam().nid);
   far_pid_ = GetParam().is_one_engine ? near_pid_ : free_pid(GetParam().nid);
+  // The thread follows from the port (host::Routes).
+  while (GetParam().threads > 1 && (near_pid_ + far_pid_) % 2 == 0) far_pid_ = free_pid(GetParam().nid);
   near_ = std::make_unique<net::TransferMachine>(*domain_);
   far_ = std::make_unique<net::TransferMachine>(*domain_);
   near_address_ = near_->start_and_wait(near_at("34:1")).value().address();

@@ -23,7 +23,8 @@ struct NetPath {
   bool is_one_engine = true;  // both machines share one engine
   std::string fault;          // faults that the engines inject into their datagrams; empty: none
   std::string path = "udp";
-  bool is_hosted = false;  // the engines are those of a host engine
+  bool is_hosted = false;     // the engines are those of a host engine
+  std::uint32_t threads = 1;  // of the host engine; 2: each machine has its engine in another thread
 };
 
 /// Printed by GoogleTest.

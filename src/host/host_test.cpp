@@ -469,6 +469,49 @@ TEST_F(Host, AKilledApplicationLeavesNothing) {
   EXPECT_LE(descriptors(), had) << "whatever came from a killed one is closed";
 }
 
+// A stopped application takes no events, and does not reply. Its peers' messages to it end all the same: those beyond
+// its buffers are dropped and counted. The host engine keeps nothing for it, and it continues afterwards.
+TEST_F(Host, AStoppedApplicationHoldsUpNobody) {
+  const auto witness = attach();
+  const PortHandle port = witness->open_port(1).value();
+  const engine::EngineOptions settings = options();
+  int up[2] = {}, down[2] = {};
+  ASSERT_EQ(::pipe(up) + ::pipe(down), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto core = HostCore::attach(settings.host(), witness->address(), settings).value();
+    const PortHandle mine = core->open_port(2).value();
+    for (std::uint64_t cookie = 0; cookie < 3; ++cookie) receive(*core, mine, memory_, cookie);
+    (void)!::write(up[1], "r", 1);
+    char go = 0;
+    (void)!::read(down[0], &go, 1);
+    std::uint64_t cookies = 0;
+    for (int i = 0; i < 3; ++i) cookies += next(*core, mine).cookie;
+    ::_exit(cookies == 0 + 1 + 2 && core->dropped_no_buffer(mine) > 0 ? 0 : 1);
+  }
+  char ready = 0;
+  ASSERT_EQ(::read(up[0], &ready, 1), 1);
+  ::kill(child, SIGSTOP);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, WUNTRACED), child);
+  ASSERT_TRUE(WIFSTOPPED(status));
+  for (std::uint64_t i = 0; i < 5000; ++i) {
+    ASSERT_EQ(send(*witness, port, 2, memory_, i), Status::ok);
+    const Completion sent = next(*witness, port);
+    ASSERT_EQ(sent.status, Status::ok);
+    ASSERT_EQ(sent.cookie, i);
+  }
+  const auto listed = list_attached(host_->file()).value();
+  EXPECT_EQ(std::ranges::count_if(listed, [&](const auto& one) { return one.process == child && one.operations == 0; }),
+            1)
+      << "nothing waits for the stopped application";
+  ::kill(child, SIGCONT);
+  (void)!::write(down[1], "g", 1);
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0);
+  for (const int end : {up[0], up[1], down[0], down[1]}) ::close(end);
+}
+
 // Quotas --------------------------------------------------------------------------------------------------------------
 
 TEST_F(Host, AQuotaBoundsPortsAndOperationsAndSaysSo) {
