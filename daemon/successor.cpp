@@ -173,12 +173,12 @@ Result<> Rehearsal::result() {
   return std::unexpected(Error{Status::refused, 0, fmt::format("the new program cannot continue: {}", said)});
 }
 
-Result<std::vector<std::byte>> read_state(base::FileDescriptor file) {
+Result<base::SavedBytes> read_state(base::FileDescriptor file) {
   struct stat facts{};
   const int seals = ::fcntl(file.get(), F_GET_SEALS);
   if (seals < 0 || (seals & kSeals) != kSeals || ::fstat(file.get(), &facts) != 0)
     return std::unexpected(Error{Status::invalid, 0, "that is no state which the program before this one has left"});
-  std::vector<std::byte> state(static_cast<std::size_t>(facts.st_size));
+  base::SavedBytes state(static_cast<std::size_t>(facts.st_size));
   for (std::size_t done = 0; done < state.size();) {
     const ssize_t length = ::pread(file.get(), state.data() + done, state.size() - done, static_cast<off_t>(done));
     if (length <= 0) return std::unexpected(failed("cannot read the state that was left"));

@@ -13,6 +13,7 @@
 #include <fairlead/error.hpp>
 
 #include "base/file_descriptor.hpp"
+#include "base/saved.hpp"
 #include "base/time.hpp"
 #include "daemon/program.hpp"
 
@@ -69,6 +70,6 @@ class Successor {
 };
 
 /// Reads the state that the previous program has left. Returns `invalid` if `file` is not a sealed memfd.
-Result<std::vector<std::byte>> read_state(base::FileDescriptor file);
+Result<base::SavedBytes> read_state(base::FileDescriptor file);
 
 }  // namespace fairlead::daemon

@@ -91,14 +91,18 @@ void Host::pause(base::Instant until) {
 }
 
 void Host::replace(base::Instant until) {
-  if (machine_ != nullptr || shared_.scenario.seals != Seals::none) return;  // replacement does not support these yet
+  if (machine_ != nullptr) return;  // replacement does not support peers of the machine yet
   replaced_by_ = until;
   engine::Handover(*engine_).hold_answers(true);
 }
 
 void Host::try_to_replace(base::Instant now) {
-  const Replaced replaced =
-      application_->has_events() ? Replaced::later : sim::replace(*engine_, shared_.sabotage, now + clock_offset_);
+  if (application_->has_events() && now < replaced_by_) return;
+  std::optional<link::SealSettings> seals;
+  if (shared_.scenario.seals != Seals::none) seals = seals_of(shared_.scenario, number_, random_.next());
+  const Replaced replaced = application_->has_events()
+                                ? Replaced::later
+                                : sim::replace(*engine_, shared_.sabotage, now + clock_offset_, std::move(seals));
   if (replaced == Replaced::later && now < replaced_by_) return;
   replaced_by_ = base::kNever;
   if (replaced != Replaced::done) return engine::Handover(*engine_).hold_answers(false);

@@ -9,12 +9,14 @@
 #include <vector>
 
 #include "engine/engine.hpp"
+#include "engine/handover.hpp"
 #include "path/sim_network.hpp"
-#include "qp/queue_pairs.hpp"
+#include "qp/pairs_handover.hpp"
 #include "sim/addresses.hpp"
 #include "sim/findings.hpp"
 #include "sim/machine.hpp"
 #include "sim/random.hpp"
+#include "sim/replacement.hpp"
 #include "sim/seals.hpp"
 #include "sim/trace.hpp"
 
@@ -37,6 +39,9 @@ struct PairHost {
   qp::CompletionStream* stream = nullptr;
   std::uint32_t key = 0;
   engine::PortHandle port;
+  bool is_replaceable = false;  // its region is as that of another process, and it has no port
+  bool is_sealed = false;
+  base::Instant replaced_by = base::kNever;  // the time limit of the replacement, or kNever
 
   bool is_up() const { return engine != nullptr; }
   qp::QueuePairs& pairs() const { return engine->pairs(); }
@@ -44,8 +49,7 @@ struct PairHost {
   std::uint64_t address(std::size_t offset) const { return reinterpret_cast<std::uintptr_t>(memory.data()) + offset; }
 
   /// `machine` is null if the host is a machine by itself.
-  void start(path::SimNetwork& network, const Machine* machine, bool is_sealed, const engine::EngineOptions& options,
-             Random& random) {
+  void start(path::SimNetwork& network, const Machine* machine, const engine::EngineOptions& options, Random& random) {
     auto path = network.attach(address_of(number));
     ENSURE(path.has_value(), "host {}: {}", number, path.error().message);
     ++life;
@@ -56,12 +60,48 @@ struct PairHost {
                                               std::move(shm),
                                               is_sealed ? std::optional(with_one_secret(epoch)) : std::nullopt);
     stream = pairs().open_completions({.capacity = 4096, .events = notices.get()});
-    key = pairs().regions().add(
-        {.base = memory.data(), .length = memory.size(), .iova = address(0), .access = kRights, .domain = 1});
+    key = pairs().regions().add({.base = memory.data(),
+                                 .length = memory.size(),
+                                 .iova = address(0),
+                                 .access = kRights,
+                                 .domain = 1,
+                                 .is_foreign = is_replaceable});
+    replaced_by = base::kNever;
+    if (is_replaceable) return;
     port = *engine->ports().open(kActivePort);
     ENSURE(active_port().events->reserve(kEvents) == Status::ok && engine->activate(port) == Status::ok,
            "no port for active messages");
     active_port().active->rule.kind = engine::AccessRule::Kind::all;
+  }
+
+  bool is_being_replaced() const { return replaced_by != base::kNever; }
+  void begin_replacement(base::Instant until) {
+    replaced_by = until;
+    engine::Handover(*engine).hold_answers(true);
+  }
+  /// Its completions have been taken. Returns true if the engine is a new one now.
+  bool try_to_replace(Sabotage& sabotage, base::Instant now) {
+    // Another source of random bits: the engine's epoch and the time make it unique.
+    const auto word = engine->epoch() ^ static_cast<std::uint64_t>(now.time_since_epoch().count());
+    const Replaced replaced =
+        replace(*engine, sabotage, now, is_sealed ? std::optional(with_one_secret(word)) : std::nullopt,
+                [this](engine::Engine& made) { give(made.pairs()); });
+    if (replaced == Replaced::later && now < replaced_by) return false;
+    replaced_by = base::kNever;
+    if (replaced != Replaced::done) engine::Handover(*engine).hold_answers(false);
+    return replaced == Replaced::done;
+  }
+  /// Gives queue pairs that were handed over what they need.
+  void give(qp::QueuePairs& made) {
+    qp::PairsHandover handover(made);
+    stream = nullptr;
+    made.for_each([&](const qp::QueuePair& pair) {
+      stream = handover.give_notices(qp::PairHandle{pair.index, pair.generation}, notices.get(), 0);
+    });
+    if (stream == nullptr) stream = made.open_completions({.capacity = 4096});
+    stream->tell_overruns_to(notices.get(), 0);
+    ENSURE(stream->grow(4096) && handover.give_memory(key, memory.data(), memory.size()), "host {} lacks memory",
+           number);
   }
 
   void kill() {

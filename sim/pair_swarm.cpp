@@ -42,17 +42,21 @@ engine::EngineOptions draw_pair_options(Random& random) {
 
 class PairSwarm {
  public:
-  explicit PairSwarm(std::uint64_t seed) : random_(seed), rare_(random_.next()), network_(random_.next()) {
+  PairSwarm(std::uint64_t seed, Sabotage::Kind sabotage)
+      : sabotage_(sabotage, kStrikesAt), random_(seed), rare_(random_.next()), network_(random_.next()) {
     if (random_.chance(0.5)) base::rare_branches = &rare_;
     usual_ = draw_pair_link(random_);
     options_ = draw_pair_options(random_);
     draw_machine(seed);
     draw_seals(seed);
+    draw_replacements(seed);
     network_.set_default_link(usual_);
     hosts_.resize(random_.between(2, 4));
     for (std::uint32_t i = 0; i < hosts_.size(); ++i) {
       hosts_[i].number = i;
-      hosts_[i].start(network_, machine(), is_sealed_, options_, random_);
+      hosts_[i].is_replaceable = replacements_ > 0;
+      hosts_[i].is_sealed = is_sealed_;
+      hosts_[i].start(network_, machine(), options_, random_);
     }
     shared_.now = kBegin;
     const auto conversations = static_cast<std::uint32_t>(random_.between(1, kConversationsMost));
@@ -65,6 +69,7 @@ class PairSwarm {
     if (random_.chance(0.4)) kills_ = 0.002;
     if (random_.chance(0.4)) partitions_ = 0.002;
     if (random_.chance(0.6)) active_ = random_.share();
+    if (replacements_ > 0) active_ = 0;  // ports of active messages are not handed over
   }
   ~PairSwarm() { base::rare_branches = nullptr; }
 
@@ -106,6 +111,11 @@ class PairSwarm {
     if (is_sealed_ && draw.chance(0.7))
       ENSURE(options_.set(engine::Option::seal_rekey_bytes, 64 << 10).has_value(), "an option out of range");
   }
+  void draw_replacements(std::uint64_t seed) {
+    constexpr std::uint64_t kReplacements = 0x5EC0'4D11'FE00'0001;
+    Random draw(seed ^ kReplacements);
+    if (!machine_ && draw.chance(0.5)) replacements_ = 0.05;
+  }
   const Machine* machine() const { return machine_ ? &*machine_ : nullptr; }
 
   bool is_clean() const { return findings_.is_clean(); }
@@ -125,12 +135,14 @@ class PairSwarm {
         host.engine->ports().notify_touched();
       }
       for (PairHost& host : hosts_) take(host);
+      for (PairHost& host : hosts_) try_to_replace(host);
       for (PairConversation& one : conversations_) one.act();
       for (const PairHost& host : hosts_) {
         if (host.is_up()) next = std::min(next, host.engine->next_deadline());
+        if (host.is_up() && host.is_being_replaced()) next = std::min(next, shared_.now + kBetweenReplacements);
       }
       while (!restarts_.empty() && restarts_.begin()->first <= shared_.now) {
-        hosts_[restarts_.begin()->second].start(network_, machine(), is_sealed_, options_, random_);
+        hosts_[restarts_.begin()->second].start(network_, machine(), options_, random_);
         restarts_.erase(restarts_.begin());
         has_happened = true;
       }
@@ -159,10 +171,21 @@ class PairSwarm {
     }
     while (host.notices->consume() != nullptr) {
     }
-    traffic_.take(host);
+    if (!host.is_replaceable) traffic_.take(host);
+  }
+
+  /// Afterwards the host makes a pass, so it has to be seen as active.
+  void try_to_replace(PairHost& host) {
+    if (!host.is_up() || !host.is_being_replaced()) return;
+    while (!host.stream->is_empty()) take(host);
+    replaced_ += host.try_to_replace(sabotage_, shared_.now);
   }
 
   void draw_faults() {
+    if (replacements_ > 0 && random_.chance(replacements_)) {
+      PairHost& host = hosts_[random_.below(hosts_.size())];
+      if (host.is_up() && !host.is_being_replaced()) host.begin_replacement(shared_.now + random_.between(1ms, 50ms));
+    }
     if (random_.chance(kills_)) {
       PairHost& host = hosts_[random_.below(hosts_.size())];
       if (!host.is_up()) return;
@@ -188,7 +211,7 @@ class PairSwarm {
 
   void heal() {
     heal_network();
-    for (const auto& [at, number] : restarts_) hosts_[number].start(network_, machine(), is_sealed_, options_, random_);
+    for (const auto& [at, number] : restarts_) hosts_[number].start(network_, machine(), options_, random_);
     restarts_.clear();
   }
 
@@ -224,6 +247,7 @@ class PairSwarm {
         report.through_memory += std::as_const(*host.engine).shm_transport()->counters().messages_sent;
     }
     report.kills = killed_;
+    report.replacements = replaced_;
     report.active_sent = traffic_.sent();
     report.active_answered = traffic_.answered();
     return report;
@@ -231,6 +255,10 @@ class PairSwarm {
 
   static constexpr base::Duration kPass = 500ns;
   static constexpr std::uint64_t kPassesBetweenChecks = 7;  // of all hosts
+  static constexpr std::uint64_t kStrikesAt = 3;
+  static constexpr base::Duration kBetweenReplacements = 100us;  // between tries
+
+  Sabotage sabotage_;
 
   Random random_;
   Findings findings_;
@@ -245,16 +273,16 @@ class PairSwarm {
   PairShared shared_{hosts_, random_, findings_, trace_};
   std::deque<PairConversation> conversations_;
   ActiveTraffic traffic_{shared_};
-  double kills_ = 0, partitions_ = 0, active_ = 0;
+  double kills_ = 0, partitions_ = 0, active_ = 0, replacements_ = 0;
   base::Instant healed_at_ = base::kNever;
   std::multimap<base::Instant, std::uint32_t> restarts_;
-  std::uint64_t killed_ = 0, passes_ = 0;
+  std::uint64_t killed_ = 0, passes_ = 0, replaced_ = 0;
 };
 
 }  // namespace
 
-PairReport run_pair_swarm(std::uint64_t seed) {
-  return PairSwarm(seed).run();
+PairReport run_pair_swarm(std::uint64_t seed, Sabotage::Kind sabotage) {
+  return PairSwarm(seed, sabotage).run();
 }
 
 }  // namespace fairlead::sim

@@ -1,6 +1,7 @@
 #pragma once
 // Whole engines with queue pairs and active messages on virtual time, generated from one seed. The network loses,
-// duplicates, reorders and corrupts, and is partitioned at times; hosts are killed and restarted. pair_conversation.hpp
+// duplicates, reorders and corrupts, and is partitioned at times; hosts are killed and restarted, or their engines are
+// replaced. pair_conversation.hpp
 // and active_traffic.hpp state the invariants. At the end everything must be closed and nothing may be left.
 
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <string>
 
 #include "base/time.hpp"
+#include "sim/sabotage.hpp"
 
 namespace fairlead::sim {
 
@@ -17,9 +19,10 @@ struct PairReport {
   base::Duration time{};                                             // simulated
   std::uint64_t succeeded = 0, failed = 0, openings = 0, kills = 0;  // requests, conversations, hosts
   std::uint64_t active_sent = 0, active_answered = 0;
+  std::uint64_t replacements = 0;    // of engines
   std::uint64_t through_memory = 0;  // messages between processes of one machine
 };
 
-PairReport run_pair_swarm(std::uint64_t seed);
+PairReport run_pair_swarm(std::uint64_t seed, Sabotage::Kind sabotage = Sabotage::Kind::none);
 
 }  // namespace fairlead::sim

@@ -28,6 +28,7 @@ TEST(PairSwarm, TheFixedSeeds) {
     all.kills += report.kills;
     all.active_answered += report.active_answered;
     all.through_memory += report.through_memory;
+    all.replacements += report.replacements;
   }
   // Checks that the test really tests something.
   EXPECT_GT(all.succeeded, 3000u);
@@ -36,6 +37,7 @@ TEST(PairSwarm, TheFixedSeeds) {
   EXPECT_GT(all.kills, 10u);
   EXPECT_GT(all.active_answered, 1000u);
   EXPECT_GT(all.through_memory, 1000u);
+  EXPECT_GT(all.replacements, 100u);
 }
 
 TEST(PairSwarm, FreshSeeds) {
@@ -45,6 +47,25 @@ TEST(PairSwarm, FreshSeeds) {
 
 TEST(PairSwarm, OneSeedOneRun) {
   for (std::uint64_t seed = 1; seed <= 4; ++seed) EXPECT_EQ(run_pairs(seed).hash, run_pairs(seed).hash) << seed;
+}
+
+/// Returns the first finding over some seeds.
+std::string finding_of_pairs_with(Sabotage::Kind sabotage) {
+  for (std::uint64_t seed = 1; seed <= 30; ++seed)
+    if (const auto finding = run_pair_swarm(seed, sabotage).finding) return *finding;
+  return "nothing";
+}
+
+TEST(PairSwarm, ARequestThatAReplacedEngineSkips) {
+  EXPECT_NE(finding_of_pairs_with(Sabotage::Kind::skipped_request), "nothing");
+}
+
+TEST(PairSwarm, ARequestThatAReplacedEngineForgets) {
+  EXPECT_NE(finding_of_pairs_with(Sabotage::Kind::forgotten_request), "nothing");
+}
+
+TEST(PairSwarm, AReceiveThatAReplacedEngineForgets) {
+  EXPECT_NE(finding_of_pairs_with(Sabotage::Kind::forgotten_receive), "nothing");
 }
 
 }  // namespace

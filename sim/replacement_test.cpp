@@ -15,16 +15,18 @@ namespace {
 
 using testing::HasSubstr;
 
-Report run_replacements(Sabotage::Kind sabotage, std::uint64_t seed) {
+Report run_replacements(Sabotage::Kind sabotage, std::uint64_t seed, Seals seals = Seals::none) {
   Scenario scenario = read_scenario(FAIRLEAD_SOURCE_FOLDER "/sim/scenarios/engines_replaced.json").value();
   scenario.sabotage = sabotage;
+  scenario.seals = seals;
+  if (seals != Seals::none) EXPECT_TRUE(scenario.options.set(engine::Option::seal_rekey_bytes, 64 << 10));
   return World(scenario, seed).run();
 }
 
 /// Returns the first finding over some seeds.
-std::string finding_of_replacements_with(Sabotage::Kind sabotage) {
+std::string finding_of_replacements_with(Sabotage::Kind sabotage, Seals seals = Seals::none) {
   for (std::uint64_t seed = 1; seed <= 10; ++seed)
-    if (const auto finding = run_replacements(sabotage, seed).finding) return *finding;
+    if (const auto finding = run_replacements(sabotage, seed, seals).finding) return *finding;
   return "nothing";
 }
 
@@ -34,6 +36,16 @@ TEST(ReplacementTest, NobodyNoticesIt) {
     EXPECT_FALSE(report.finding) << *report.finding << " (seed " << seed << ")";
     EXPECT_EQ(report.replacements, 8u) << "seed " << seed;
     EXPECT_EQ(report.ends.count(Status::restarted), 0u);
+  }
+}
+
+TEST(ReplacementTest, NobodyNoticesItInSealedSessions) {
+  for (const Seals seals : {Seals::shared_secret, Seals::static_keys}) {
+    for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+      const Report report = run_replacements(Sabotage::Kind::none, seed, seals);
+      EXPECT_FALSE(report.finding) << *report.finding << " (seed " << seed << ")";
+      EXPECT_GT(report.replacements, 4u) << "seed " << seed;
+    }
   }
 }
 
@@ -51,6 +63,14 @@ TEST(ReplacementTest, ASegmentThatIsTakenForReceived) {
 
 TEST(ReplacementTest, ASegmentThatIsForgotten) {
   EXPECT_NE(finding_of_replacements_with(Sabotage::Kind::forgotten_arrival), "nothing");
+}
+
+TEST(ReplacementTest, AnAnswerInFlightThatIsForgotten) {
+  EXPECT_NE(finding_of_replacements_with(Sabotage::Kind::forgotten_segment), "nothing");
+}
+
+TEST(ReplacementTest, KeysThatAreForgotten) {
+  EXPECT_NE(finding_of_replacements_with(Sabotage::Kind::forgotten_keys, Seals::shared_secret), "nothing");
 }
 
 TEST(ReplacementTest, AnAnswerThatIsForgotten) {

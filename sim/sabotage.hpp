@@ -24,6 +24,11 @@ class Sabotage {
     skipped_sequence,   // a replaced engine counts one segment too many as received
     forgotten_arrival,  // a replaced engine forgets a segment that arrived out of order
     forgotten_answer,   // a replaced engine forgets an answer that it owed a peer
+    forgotten_segment,  // a replaced engine forgets an answer that its peer has not acknowledged
+    forgotten_keys,     // a replaced engine forgets keys that its peer may use from now on
+    skipped_request,    // a queue pair of a replaced engine counts one request too many as executed
+    forgotten_request,  // a queue pair of a replaced engine forgets the last request posted to it
+    forgotten_receive,  // a queue pair of a replaced engine forgets the last receive posted to it
   };
 
   explicit Sabotage(Kind kind, std::uint64_t strikes_at = 20) : kind_(kind), chances_left_(strikes_at) {}

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <ctime>
+#include <fstream>
 #include <random>
 #include <stdexcept>
 #include <thread>
@@ -159,6 +160,26 @@ int free_port() {
 
 bool can_bind(int port) {
   return can_bind_as(SOCK_DGRAM, INADDR_LOOPBACK, port);
+}
+
+bool listens(pid_t process, int port) {
+  const std::string wanted = fmt::format(":{:04X} ", port);
+  struct {
+    const char* table;
+    const char* listening;
+  } const kinds[] = {{"tcp", " 0A "}, {"tcp6", " 0A "}, {"udp", " 07 "}, {"udp6", " 07 "}};
+  for (const auto& kind : kinds) {
+    std::ifstream table(fmt::format("/proc/{}/net/{}", process, kind.table));
+    for (std::string line; std::getline(table, line);) {
+      const auto local = line.find(wanted);
+      if (local != std::string::npos && local < 50 && line.find(kind.listening) != std::string::npos) return true;
+    }
+  }
+  return false;
+}
+
+bool is_installed(const std::string& program) {
+  return run({"sh", "-c", "command -v " + program}, std::chrono::seconds{10}).exit_code == 0;
 }
 
 }  // namespace fairlead::tests

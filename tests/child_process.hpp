@@ -57,4 +57,10 @@ int free_port();
 /// Whether a UDP socket of 127.0.0.1 can be bound to the port now.
 bool can_bind(int port);
 
+/// Whether the process's network namespace has a listener on this TCP port, or a bound UDP socket (of a connection
+/// manager).
+bool listens(pid_t process, int port);
+/// Whether this program is in the path.
+bool is_installed(const std::string& program);
+
 }  // namespace fairlead::tests

@@ -56,24 +56,6 @@ Words under_fairlead(const std::string& options, const Words& program) {
   return ordinary_user().prefix() + words_of(ordinary_user().command(), options, program);
 }
 
-/// Whether the process's network namespace has a listener on this TCP port, or a bound UDP socket (of a connection
-/// manager).
-bool listens(pid_t pid, int port) {
-  const std::string wanted = fmt::format(":{:04X} ", port);
-  struct {
-    const char* table;
-    const char* listening;
-  } const kinds[] = {{"tcp", " 0A "}, {"tcp6", " 0A "}, {"udp", " 07 "}, {"udp6", " 07 "}};
-  for (const auto& kind : kinds) {
-    std::ifstream table(fmt::format("/proc/{}/net/{}", pid, kind.table));
-    for (std::string line; std::getline(table, line);) {
-      const auto local = line.find(wanted);
-      if (local != std::string::npos && local < 50 && line.find(kind.listening) != std::string::npos) return true;
-    }
-  }
-  return false;
-}
-
 bool wait_until_listening(ChildProcess& process, int port) {
   const auto deadline = std::chrono::steady_clock::now() + kStartAtMost;
   while (std::chrono::steady_clock::now() < deadline) {
@@ -81,10 +63,6 @@ bool wait_until_listening(ChildProcess& process, int port) {
     if (process.wait(5ms) != -1) return false;
   }
   return false;
-}
-
-bool is_installed(const std::string& program) {
-  return run({"sh", "-c", "command -v " + program}, 10s).exit_code == 0;
 }
 
 /// Runs server and client in their namespaces. Both must succeed.

@@ -9,12 +9,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+#include <string.h>
 
 #include "base/socket_address.hpp"
 #include "base/time.hpp"
@@ -24,13 +27,29 @@ namespace fairlead::base {
 template <typename T>
 concept SavedAsItIs = std::is_arithmetic_v<T> || std::is_enum_v<T>;
 
+/// Wipes memory when it gives it back: the state may contain keys.
+template <typename T>
+struct WipingAllocator {
+  using value_type = T;
+  WipingAllocator() = default;
+  template <typename Other>
+  explicit WipingAllocator(const WipingAllocator<Other>&) {}
+  T* allocate(std::size_t count) { return std::allocator<T>().allocate(count); }
+  void deallocate(T* memory, std::size_t count) noexcept {
+    ::explicit_bzero(memory, count * sizeof(T));
+    std::allocator<T>().deallocate(memory, count);
+  }
+  bool operator==(const WipingAllocator&) const = default;
+};
+using SavedBytes = std::vector<std::byte, WipingAllocator<std::byte>>;
+
 class SavedWriter {
  public:
   template <typename... T>
   void operator()(T&... values) {
     (put(values), ...);
   }
-  const std::vector<std::byte>& bytes() const noexcept { return bytes_; }
+  const SavedBytes& bytes() const noexcept { return bytes_; }
 
  private:
   template <SavedAsItIs T>
@@ -47,7 +66,12 @@ class SavedWriter {
   template <typename T>
   void put(std::vector<T>& values) {
     put(static_cast<std::uint32_t>(values.size()));
-    for (T& value : values) put(value);
+    if constexpr (SavedAsItIs<T>) {
+      const auto all = std::as_bytes(std::span(values));
+      bytes_.insert(bytes_.end(), all.begin(), all.end());
+    } else {
+      for (T& value : values) put(value);
+    }
   }
   void put(std::string& text) {
     put(static_cast<std::uint32_t>(text.size()));
@@ -64,7 +88,7 @@ class SavedWriter {
     fields(*this, value);
   }
 
-  std::vector<std::byte> bytes_;
+  SavedBytes bytes_;
 };
 
 class SavedReader {
@@ -110,6 +134,13 @@ class SavedReader {
   void get(std::vector<T>& values) {
     const std::uint32_t size = list_size();
     values.clear();
+    if constexpr (SavedAsItIs<T> && !std::same_as<T, bool>) {
+      if (bytes_.size() / sizeof(T) < size) return fail();
+      values.resize(size);
+      if (size != 0) std::memcpy(values.data(), bytes_.data(), size * sizeof(T));
+      bytes_ = bytes_.subspan(size * sizeof(T));
+      return;
+    }
     for (std::uint32_t i = 0; i < size && is_good_; ++i) get(values.emplace_back());
   }
   void get(std::string& text) {

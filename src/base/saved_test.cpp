@@ -37,7 +37,7 @@ Whole example() {
           .none = {}};
 }
 
-std::vector<std::byte> saved(Whole whole) {
+SavedBytes saved(Whole whole) {
   SavedWriter writer;
   writer(whole);
   return writer.bytes();

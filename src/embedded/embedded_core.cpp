@@ -258,9 +258,9 @@ bool EmbeddedCore::give_memory(engine::PortHandle port, engine::OperationHandle 
   return engine::Handover(driver_.engine()).give_memory(port, operation, cookie, memory);
 }
 
-bool EmbeddedCore::is_memory_complete() {
+Result<> EmbeddedCore::finish(const engine::EngineState& state) {
   const Driver::Locked lock(driver_);
-  return engine::Handover(driver_.engine()).is_memory_complete();
+  return engine::Handover(driver_.engine()).finish(state);
 }
 
 // Facts --------------------------------------------------------------------------------------------------------------

@@ -31,7 +31,9 @@ class EmbeddedCore final : public engine::Core {
   bool has_port(engine::PortHandle port) const;
   bool give_memory(engine::PortHandle port, engine::OperationHandle operation, std::uint64_t cookie,
                    std::span<const iovec> memory);
-  bool is_memory_complete();
+  /// Called when all has its memory, before start(). Returns an error if something has none.
+  Result<> finish(const engine::EngineState& state);
+  EmbeddedPairs& own_pairs() { return pairs_; }
 
   base::SocketAddress address() const override { return driver_.engine().address(); }
   std::uint64_t epoch() const override { return driver_.engine().epoch(); }

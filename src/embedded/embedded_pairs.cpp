@@ -7,7 +7,7 @@
 #include <thread>
 #include <utility>
 
-#include "qp/queue_pairs.hpp"
+#include "qp/pairs_handover.hpp"
 
 namespace fairlead::embedded {
 
@@ -437,6 +437,30 @@ bool EmbeddedPairs::progress() {
 
 void EmbeddedPairs::linger() {
   driver_.linger();
+}
+
+// Queue pairs that were handed over ----------------------------------------------------------------------------------
+
+qp::CompletionStream* EmbeddedPairs::give_notices(qp::PairHandle pair, qp::NoticeStream* notices,
+                                                  std::uint64_t cookie) {
+  const Driver::Locked lock(driver_);
+  return qp::PairsHandover(driver_.engine().pairs()).give_notices(pair, notices, cookie);
+}
+
+bool EmbeddedPairs::give_notices(qp::ReceiveQueueHandle queue, qp::NoticeStream* notices, std::uint64_t cookie) {
+  const Driver::Locked lock(driver_);
+  return qp::PairsHandover(driver_.engine().pairs()).give_notices(queue, notices, cookie);
+}
+
+void EmbeddedPairs::give_notices(qp::CompletionStream* stream, qp::NoticeStream* notices, std::uint64_t cookie) {
+  const Driver::Locked lock(driver_);
+  stream->listen(notices);
+  stream->tell_overruns_to(notices, cookie);
+}
+
+bool EmbeddedPairs::give_memory(std::uint32_t key, std::byte* base, std::uint64_t length) {
+  const Driver::Locked lock(driver_);
+  return qp::PairsHandover(driver_.engine().pairs()).give_memory(key, base, length);
 }
 
 }  // namespace fairlead::embedded

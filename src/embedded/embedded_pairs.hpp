@@ -57,6 +57,13 @@ class EmbeddedPairs final : public qp::PairCore {
   bool progress() override;
   void linger() override;
 
+  // What queue pairs that were handed over need (qp/pairs_handover.hpp).
+  qp::CompletionStream* give_notices(qp::PairHandle pair, qp::NoticeStream* notices, std::uint64_t cookie);
+  bool give_notices(qp::ReceiveQueueHandle queue, qp::NoticeStream* notices, std::uint64_t cookie);
+  bool give_memory(std::uint32_t key, std::byte* base, std::uint64_t length);
+  /// Sets where the stream sends its notices.
+  void give_notices(qp::CompletionStream* stream, qp::NoticeStream* notices, std::uint64_t cookie);
+
  private:
   base::Instant next_force() const;
   /// Makes passes until the withdrawal is complete.

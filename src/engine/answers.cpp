@@ -8,7 +8,9 @@ namespace fairlead::engine {
 
 void Answers::answer(link::PeerHandle peer, const wire::Envelope& envelope, std::uint64_t exposure, base::Instant now) {
   // Answers to one peer keep their order.
-  const bool has_to_wait = is_held_ || waiting_.has(peer) || base::rare("engine: an answer waits for a later pass");
+  const bool is_long = exposure != 0;
+  const bool has_to_wait =
+      (is_held_ && is_long) || waiting_.has(peer) || base::rare("engine: an answer waits for a later pass");
   const Status status = has_to_wait ? Status::again : submit(peer, {envelope, exposure}, now);
   if (status != Status::again) return;
   const auto [is_taken, excess] = waiting_.add(peer, {envelope, exposure}, now);

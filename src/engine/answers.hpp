@@ -20,7 +20,8 @@ class Answers {
   void retry(base::Instant now);
   /// Drops the answers to a lost peer.
   void drop(link::PeerHandle peer, Status status, base::Instant now);
-  /// While held, all answers wait, so that nothing new is in transit when this engine is handed over.
+  /// While held, answers with a payload wait, so that none is in transit when this engine is handed over. Others can be
+  /// handed over on their way.
   void hold(bool is_held) { is_held_ = is_held; }
   bool is_empty() const { return waiting_.is_empty(); }
   std::size_t size() const { return waiting_.size(); }

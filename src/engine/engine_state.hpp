@@ -1,15 +1,17 @@
 #pragma once
-// The state of an engine for the next program in this process (Handover::save): its identity, peers, ports and
-// operations, and partly arrived messages. All names that peers know stay the same. The memory of operations is not
-// part of it; the caller that restores the engine supplies it again (Handover::give_memory).
+// The state of an engine for the next program in this process (Handover::save): its identity, peers, ports,
+// operations and queue pairs, and partly arrived messages. All names that peers know stay the same. Memory is not part
+// of it; the caller that restores the engine supplies it again (Handover::give_memory, qp::PairsHandover).
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "engine/engine_options.hpp"
 #include "engine/operation.hpp"
 #include "link/peer_state.hpp"
+#include "qp/pairs_state.hpp"
 
 namespace fairlead::engine {
 
@@ -53,6 +55,7 @@ struct EngineState {
   std::vector<std::uint64_t> port_names;
   std::vector<PortState> ports;
   MessagesState messages;
+  std::optional<qp::PairsState> pairs;
   link::LinkState link;
 };
 
@@ -90,7 +93,7 @@ template <typename Archive>
 void fields(Archive& archive, EngineState& engine) {
   archive(engine.address, engine.epoch, engine.seed, engine.secrets_drawn);
   for (std::uint64_t& value : engine.fixed_options) archive(value);
-  archive(engine.port_names, engine.ports, engine.messages, engine.link);
+  archive(engine.port_names, engine.ports, engine.messages, engine.pairs, engine.link);
 }
 
 }  // namespace fairlead::engine

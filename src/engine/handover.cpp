@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "qp/queue_pairs.hpp"
+#include "qp/pairs_handover.hpp"
 
 namespace fairlead::engine {
 namespace {
@@ -30,15 +30,19 @@ std::string Handover::obstacle() const {
   if (!engine_.transports_) return "it has no network";
   if (engine_.shm_transport() != nullptr && engine_.shm_transport()->has_peers())
     return "a process of this host shares memory with it (FAIRLEAD_PATH=udp avoids that)";
-  if (engine_.pairs_ && engine_.pairs_->is_owing()) return "queue pairs are at work";
   bool has_active = false;
   engine_.ports_.for_each([&](std::uint32_t, const Port& port) { has_active |= port.active != nullptr; });
   return has_active ? "it has ports of active messages" : "";
 }
 
+void Handover::hold_answers(bool is_held) {
+  messages_.hold_answers(is_held);
+  if (engine_.pairs_) engine_.pairs_->hold(is_held);
+}
+
 bool Handover::is_still() const {
   const transport::Transports* const transports = engine_.transports_.get();
-  return transports != nullptr && transports->link().counters().messages_pending == 0 && !transports->has_news() &&
+  return transports != nullptr && transports->link().is_still() && !transports->has_news() &&
          !transports->has_arrivals() && !engine_.messages_.is_copying();
 }
 
@@ -49,6 +53,12 @@ Result<EngineState> Handover::save() {
   if (!is_still()) return std::unexpected(Error{Status::again, 0, "something is on its way to its peers"});
   auto messages = messages_.save();
   if (!messages) return std::unexpected(std::move(messages.error()));
+  std::optional<qp::PairsState> pairs;
+  if (engine_.pairs_) {
+    auto its = qp::PairsHandover(*engine_.pairs_).save();
+    if (!its) return std::unexpected(std::move(its.error()));
+    pairs = std::move(*its);
+  }
   EngineState saved{.address = engine_.address_,
                     .epoch = engine_.epoch_,
                     .seed = engine_.secrets_.seed(),
@@ -57,6 +67,7 @@ Result<EngineState> Handover::save() {
                     .port_names = engine_.ports_.names(),
                     .ports = {},
                     .messages = std::move(*messages),
+                    .pairs = std::move(pairs),
                     .link = std::move(*link)};
   bool has_events = false;
   engine_.ports_.for_each([&](std::uint32_t slot, const Port& port) {
@@ -90,13 +101,24 @@ Result<> Handover::restore(const EngineState& saved, base::Instant now) {
   if (auto restored = restore_ports(saved); !restored) return restored;
   if (auto restored = messages_.restore(saved.messages, now); !restored) return restored;
   if (auto posted = post_receives(saved); !posted) return posted;
+  const auto peers_max = static_cast<std::uint32_t>(engine_.options_.get(Option::peers_max));
+  if (saved.pairs) {
+    auto restored = qp::PairsHandover(engine_.pairs()).restore(*saved.pairs, now, peers_max);
+    if (!restored) return restored;
+  }
   for (const link::PeerState& peer : saved.link.peers) {
     if (!peer.session) continue;
     for (const link::Reassembly::Slot& slot : peer.session->slots)
-      if (slot.is_open && slot.target != 0 && !messages_.is_arrival(slot.target, slot.size))
+      if (slot.is_open && slot.target != 0 && !messages_.is_arrival(slot.target, slot.size) &&
+          !(engine_.pairs_ && qp::PairsHandover(*engine_.pairs_).is_arrival(slot.target, slot.size)))
         return not_restored("a message on its way has no place");
   }
   return engine_.transports_->restore(saved.link, now);
+}
+
+Result<> Handover::finish(const EngineState& saved) {
+  if (messages_.without_memory() != 0) return not_restored("an operation belongs to no application");
+  return saved.pairs ? qp::PairsHandover(engine_.pairs()).finish(*saved.pairs) : Result<>();
 }
 
 Result<> Handover::restore_ports(const EngineState& saved) {

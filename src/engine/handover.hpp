@@ -20,8 +20,8 @@ class Handover {
 
   /// Returns why a handover is impossible; empty if it is possible.
   std::string obstacle() const;
-  /// While held, answers to peers wait.
-  void hold_answers(bool is_held) { messages_.hold_answers(is_held); }
+  /// While held, answers with a payload and requests of queue pairs wait.
+  void hold_answers(bool is_held);
   /// Returns whether nothing of ours is in transit, and nothing that arrived waits.
   bool is_still() const;
   /// Returns `again` if the engine is not still or events wait at its ports. Using the engine afterwards invalidates
@@ -31,14 +31,15 @@ class Handover {
   std::unique_ptr<path::Path> take_path() { return engine_.transports_->take_path(); }
 
   /// Restores the state into a new engine with the same address, epoch and seed. Afterwards each operation needs its
-  /// memory.
+  /// memory, and each queue pair and region what PairsHandover says.
   Result<> restore(const EngineState& saved, base::Instant now);
   /// Returns false if there is no such operation, its cookie differs, it has memory already, or the memory is too
   /// short.
   bool give_memory(PortHandle port, OperationHandle operation, std::uint64_t cookie, std::span<const iovec> memory) {
     return messages_.give_memory(port, operation, cookie, memory);
   }
-  bool is_memory_complete() { return messages_.without_memory() == 0; }
+  /// Called when all has its memory, before the engine is used. Returns an error if something has none.
+  Result<> finish(const EngineState& saved);
 
  private:
   Result<> check_options(const EngineState& saved) const;

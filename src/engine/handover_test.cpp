@@ -11,6 +11,7 @@
 
 #include "base/saved.hpp"
 #include "path/sim_network.hpp"
+#include "wire/layout.hpp"
 
 namespace fairlead::engine {
 namespace {
@@ -21,7 +22,7 @@ using testing::HasSubstr;
 constexpr std::uint32_t kPort = 34U << 12 | 1U;
 constexpr std::size_t kBytes = 400'000;
 
-std::vector<std::byte> bytes_of(EngineState state) {
+base::SavedBytes bytes_of(EngineState state) {
   base::SavedWriter writer;
   writer(state);
   return writer.bytes();
@@ -107,7 +108,7 @@ TEST_F(HandoverTest, IsTheSameAfterwards) {
   ASSERT_TRUE(handover.restore(state_, now_));
   for (std::uint64_t cookie = 0; cookie < 2; ++cookie)
     EXPECT_TRUE(handover.give_memory(far_.port, receives_[cookie], cookie, far_.memory));
-  EXPECT_TRUE(handover.is_memory_complete());
+  EXPECT_TRUE(handover.finish(state_));
   engine.check();
   for (int step = 0; step < 10; ++step) engine.progress(now_ + step * 10us);
   EXPECT_EQ(bytes_of(handover.save().value()), bytes_of(state_));
@@ -128,7 +129,7 @@ TEST_F(HandoverTest, AnOperationTakesNoMemoryOfAnother) {
   EXPECT_FALSE(gives(far_.port, {receives_[0].slot, receives_[0].generation + 1, {}}, 0, kBytes));
   EXPECT_TRUE(gives(far_.port, receives_[0], 0, kBytes));
   EXPECT_FALSE(gives(far_.port, receives_[0], 0, kBytes)) << "it has some";
-  EXPECT_FALSE(handover.is_memory_complete());
+  EXPECT_FALSE(handover.finish(state_));
 }
 
 TEST_F(HandoverTest, OptionsThatCannotChangeAreNamed) {
@@ -166,6 +167,32 @@ TEST_F(HandoverTest, WhatContradictsItselfIsRefused) {
               session.ahead.push_back(session.to_receive);
             }),
             "none");
+  EXPECT_THAT(error_after([](State& state) { state.link.peers[0].session->sealed.emplace(); }),
+              HasSubstr("there is no key any more"));
+}
+
+TEST_F(HandoverTest, AnAnswerThatIsNotAcknowledgedHasItsPlace) {
+  const auto error_with = [&](const auto& change) {
+    return error_after([&](EngineState& state) {
+      link::PeerState& peer = state.link.peers[0];
+      link::SegmentState segment{.is_sent = true,
+                                 .sequence = peer.session->to_send - 1,
+                                 .records = 1,
+                                 .bytes = std::vector<std::byte>(wire::kSegmentHeaderBytes + 40)};
+      change(peer, segment);
+      peer.segments.push_back(segment);
+    });
+  };
+  EXPECT_EQ(error_with([](link::PeerState&, link::SegmentState&) {}), "none");
+  EXPECT_EQ(error_with([](link::PeerState&, link::SegmentState& one) { one.is_sent = false; }), "none");
+  EXPECT_NE(error_with([](link::PeerState&, link::SegmentState& one) { ++one.sequence; }), "none");
+  EXPECT_NE(error_with([](link::PeerState&, link::SegmentState& one) { one.sequence = one.sequence - 5000; }), "none");
+  EXPECT_NE(error_with([](link::PeerState&, link::SegmentState& one) { one.records = 0; }), "none");
+  EXPECT_NE(error_with([](link::PeerState&, link::SegmentState& one) { one.records = 100; }), "none");
+  EXPECT_NE(error_with([](link::PeerState&, link::SegmentState& one) { one.bytes.resize(2); }), "none");
+  EXPECT_NE(error_with([](link::PeerState&, link::SegmentState& one) { one.bytes.resize(4000); }), "none");
+  EXPECT_NE(error_with([](link::PeerState& peer, link::SegmentState& one) { peer.segments.push_back(one); }), "none");
+  EXPECT_NE(error_with([](link::PeerState& peer, link::SegmentState&) { peer.session.reset(); }), "none");
 }
 
 }  // namespace

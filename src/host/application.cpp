@@ -311,7 +311,12 @@ void Application::reply(Status status, std::uint64_t key) {
 // Events -------------------------------------------------------------------------------------------------------------
 
 bool Application::give_events() {
-  bool any = pairs_ && serve_pairs(&ApplicationPairs::give_events);
+  const bool any = pairs_ && serve_pairs(&ApplicationPairs::give_events);
+  return give_events_of_ports() || any;
+}
+
+bool Application::give_events_of_ports() {
+  bool any = false;
   for (std::uint32_t index = 0; index < ports_end_; ++index)
     if (ports_[index]) any |= give_events(index, *ports_[index]);
   return any;

@@ -55,9 +55,11 @@ class Application {
   static Result<std::unique_ptr<Application>> restore(const ApplicationState& state, shm::Socket socket,
                                                       SharedMemory memory, std::shared_ptr<ServedEngine> engine,
                                                       const SocketOf& socket_of);
-  /// Returns the state, without the process descriptor. Returns `not_supported` if the application has queue pairs,
-  /// `again` if it is leaving or closes a port.
-  Result<ApplicationState> save() const;
+  /// Continues with its queue pairs.
+  Result<> restore_pairs(PairTools& tools, PairMemory memory, shm::Socket socket, const ApplicationPairsState& state);
+  /// Returns the state, without the process descriptor. Returns `again` if the application is leaving, closes a port,
+  /// or waits for a call of its queue pairs. Makes no call to the engine.
+  Result<ApplicationState> save();
   /// While held, nothing of this application goes to the engine.
   void hold(bool is_held) { is_held_ = is_held; }
 
@@ -105,6 +107,8 @@ class Application {
   bool take_requests(base::Instant now, bool is_alone);
   /// Hands over the engine's completions. Returns true if there were any.
   bool give_events();
+  /// The same for ports only.
+  bool give_events_of_ports();
 
   /// Prepares for the host engine's sleep. Returns false if there is work. Afterwards the socket becomes readable with
   /// the next request, and a port's engine descriptor with its next event.

@@ -59,7 +59,7 @@ void ApplicationPairs::blame_for_post(int error) {
 // Posts --------------------------------------------------------------------------------------------------------------
 
 bool ApplicationPairs::take_requests() try {
-  if (is_leaving_) return false;
+  if (is_leaving_ || !events_) return false;
   std::uint32_t count = 0;
   has_called_ = false;
   turn_bytes_ = 0;
@@ -124,6 +124,7 @@ bool ApplicationPairs::give_events() {
     end_what_is_left();
     return any;
   }
+  if (!events_) return any;
   if (lingers_ != 0) [[unlikely]]
     end_linger();
   take_notices();
@@ -137,32 +138,40 @@ bool ApplicationPairs::give_events() {
 }
 
 // Completions that precede a notice are delivered before it, in as many turns as they need.
-void ApplicationPairs::take_notices() {
-  if (due_.count != 0) return;
-  while (due_.count < due_.notices.size() && events_->room() >= kRoomLeast) {
+void ApplicationPairs::take_notices(bool needs_room) {
+  if (due_.count != 0 && needs_room) return;
+  while (due_.count < due_.notices.size() && (!needs_room || events_->room() >= kRoomLeast)) {
     const qp::Notice* const notice = notices_->consume();
     if (notice == nullptr) break;
     if (notice->kind != qp::Notice::kCompletion) due_.notices[due_.count++] = *notice;
   }
-  if (due_.count != 0) due_.completions = stream_->taken() + stream_->count();
+  if (due_.count != 0) due_.completions = stream_->taken() + stream_->count() + restored_;
 }
 
 /// Returns true if there were any.
 bool ApplicationPairs::give_notices() {
-  if (due_.count == 0 || stream_->taken() < due_.completions) return false;
+  if (due_.count == 0 || given() < due_.completions) return false;
   for (const qp::Notice& notice : std::span(due_.notices).first(std::exchange(due_.count, 0))) give_notice(notice);
   return true;
 }
 
+std::uint32_t ApplicationPairs::next_completions(std::span<qp::PairEvent> to) {
+  if (held_.empty()) [[likely]]
+    return stream_->take_events(to, accounts_);
+  std::uint32_t count = 0;
+  for (; count < to.size() && !held_.empty(); held_.pop_front()) to[count++] = held_.front();
+  return count;
+}
+
 bool ApplicationPairs::give_completions() {
-  if (stream_->is_empty()) return false;
+  if (stream_->is_empty() && held_.empty()) return false;
   if (events_->room() < kRoomLeast) {
     // The application's watcher thread makes room when it is awake.
     if (page().notices.sleeping.exchange(0, std::memory_order_acq_rel) != 0) socket_.nudge();
     return false;
   }
   std::array<qp::PairEvent, kCompletionsInTurn> batch;
-  const std::uint32_t count = stream_->take_events(batch, accounts_);
+  const std::uint32_t count = next_completions(batch);
   for (const qp::PairEvent& event : std::span(batch).first(count)) {
     const ServedPair* const pair = pairs_.find(event.completion.qp_num % wire::PairPort::kPairs);
     if (pair == nullptr) continue;
@@ -207,12 +216,12 @@ void ApplicationPairs::give(const PairNews& news) {
 // application nudges it when it has made room.
 bool ApplicationPairs::park() {
   if (is_gone_) return true;
-  if (is_leaving_ || !endings_.empty() || lingers_ != 0) return false;
+  if (is_leaving_ || !events_ || !endings_.empty() || lingers_ != 0) return false;
   core_.arm(stream_, qp::CompletionStream::Armed::any);
   page().room.sleeping.exchange(1, std::memory_order_acq_rel);
   const bool has_room = events_->room() >= kRoomLeast;
   if (has_room) page().room.sleeping.exchange(0, std::memory_order_acq_rel);
-  return inbox_.is_empty() && (!has_room || stream_->is_empty());
+  return inbox_.is_empty() && (!has_room || (stream_->is_empty() && held_.empty()));
 }
 
 // Closing ------------------------------------------------------------------------------------------------------------

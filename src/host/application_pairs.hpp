@@ -13,18 +13,21 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "embedded/embedded_core.hpp"
 #include "host/one_segment.hpp"
 #include "host/pair_domains.hpp"
 #include "host/pair_inbox.hpp"
 #include "host/pair_layout.hpp"
 #include "host/pair_posts.hpp"
 #include "host/pair_room.hpp"
+#include "host/pairs_state.hpp"
 #include "host/quota.hpp"
 #include "host/served_memory.hpp"
 #include "host/served_pairs.hpp"
@@ -45,6 +48,7 @@ struct PairTools {
 /// The memory that an application shares for queue pairs.
 struct PairMemory {
   shm::Memory rings;
+  base::ForeignDescriptor rings_file;
   ServedMemory::Shared regions;
 };
 
@@ -58,6 +62,14 @@ class ApplicationPairs {
   /// `memory` belongs to the application.
   static Result<std::unique_ptr<ApplicationPairs>> open(qp::PairCore& core, PairTools& tools, PairMemory memory,
                                                         const Quota& quota);
+
+  /// Continues where the previous program in this process stopped (application_pairs_saved.cpp).
+  static Result<std::unique_ptr<ApplicationPairs>> restore(embedded::EmbeddedPairs& core, PairTools& tools,
+                                                           PairMemory memory, shm::Socket socket,
+                                                           const ApplicationPairsState& state, const Quota& quota);
+  /// Takes the completions of the engine and saves everything. Makes no call to the engine. Returns `again` if a call
+  /// waits, or the application is leaving or does not take its events.
+  Result<ApplicationPairsState> save();
 
   const shm::Socket& socket() const noexcept { return socket_; }
   void connect(shm::Socket socket) { socket_ = std::move(socket); }
@@ -111,6 +123,7 @@ class ApplicationPairs {
       : core_(core),
         tools_(tools),
         rings_(std::move(memory.rings)),
+        rings_file_(std::move(memory.rings_file)),
         inbox_(std::move(inbox)),
         segment_({rings_.head() + PairLayout::events(), PairLayout::events_bytes()}),
         domains_(tools.domains),
@@ -139,7 +152,11 @@ class ApplicationPairs {
   void answer(std::uint16_t slot, std::uint64_t number, const Result<PairAnswer>& with);
 
   // Events.
-  void take_notices();
+  void take_notices(bool needs_room = true);
+  std::uint32_t next_completions(std::span<qp::PairEvent> to);
+  /// Returns the number of completions that left the stream and are not held.
+  std::uint64_t given() const { return stream_->taken() + restored_ - held_.size(); }
+  Result<> restore(embedded::EmbeddedPairs& core, const ApplicationPairsState& state);
   bool give_notices();
   bool give_completions();
   void give_notice(const qp::Notice& notice);
@@ -150,6 +167,7 @@ class ApplicationPairs {
   qp::PairCore& core_;
   PairTools& tools_;
   shm::Memory rings_;
+  base::ForeignDescriptor rings_file_;  // of rings_
   PairInbox inbox_;
   OneSegment segment_;
   std::optional<queue::Producer> events_;
@@ -165,6 +183,8 @@ class ApplicationPairs {
   ServedMemory memory_;
   std::vector<Ending> endings_;
   Due due_;
+  std::deque<qp::PairEvent> held_;  // taken from the stream for the next program, and not delivered
+  std::uint64_t restored_ = 0;      // number of those that the previous program left
   std::uint64_t served_ = 0, turn_bytes_ = 0;
   std::uint64_t lingers_ = 0;  // number of the linger call that waits; 0: none
   bool has_called_ = false;    // in this turn

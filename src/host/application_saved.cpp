@@ -19,10 +19,7 @@ std::unexpected<Error> contradiction(std::string message) {
 
 }  // namespace
 
-Result<ApplicationState> Application::save() const {
-  if (pairs_)
-    return std::unexpected(
-        Error{Status::not_supported, 0, fmt::format("{} has queue pairs, which cannot be handed over", name())});
+Result<ApplicationState> Application::save() {
   if (is_leaving_ || !fault_.empty())
     return std::unexpected(Error{Status::again, 0, fmt::format("{} is about to leave", name())});
   ApplicationState state{.socket = socket_.descriptor(),
@@ -36,7 +33,16 @@ Result<ApplicationState> Application::save() const {
                          .started = started_,
                          .attached_at = attached_at_,
                          .pending = {},
-                         .ports = {}};
+                         .ports = {},
+                         .pairs = {}};
+  if (pairs_ && !pairs_->is_gone()) {
+    auto pairs = pairs_->save();
+    if (!pairs) {
+      pairs.error().message = fmt::format("{}: {}", name(), pairs.error().message);
+      return std::unexpected(std::move(pairs.error()));
+    }
+    state.pairs = std::move(*pairs);
+  }
   for (std::uint32_t index = 0; index < operations_.size(); ++index) {
     const Operation& one = operations_[index];
     if (one.phase == Operation::Phase::unused) continue;
@@ -145,6 +151,18 @@ Result<> Application::restore_pending(const ApplicationState& state) {
   return deferred + posted_ == pending_
              ? Result<>()
              : contradiction(fmt::format("an operation of {} is neither deferred nor posted", name()));
+}
+
+Result<> Application::restore_pairs(PairTools& tools, PairMemory memory, shm::Socket socket,
+                                    const ApplicationPairsState& state) {
+  auto pairs =
+      ApplicationPairs::restore(core_->own_pairs(), tools, std::move(memory), std::move(socket), state, quota_);
+  if (!pairs) {
+    pairs.error().message = fmt::format("{}: {}", name(), pairs.error().message);
+    return std::unexpected(std::move(pairs.error()));
+  }
+  pairs_ = std::move(*pairs);
+  return {};
 }
 
 }  // namespace fairlead::host

@@ -13,7 +13,7 @@ namespace fairlead::host {
 
 struct Handover {
   std::vector<std::unique_ptr<embedded::FrozenEngine>> frozen;  // frozen while this object lives
-  std::vector<std::byte> state;
+  base::SavedBytes state;
   std::vector<int> descriptors;  // must stay open
 };
 

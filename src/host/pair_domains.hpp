@@ -2,12 +2,14 @@
 // Translates protection domains of all applications at a host engine. Each application has its own numbers. Here each
 // domain gets a unique one, so that no application's keys match another's queue pairs.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <unordered_map>
 #include <vector>
 
 #include "host/map_place.hpp"
+#include "host/pairs_state.hpp"
 
 namespace fairlead::host {
 
@@ -24,6 +26,14 @@ class DomainNumbers {
     return number;
   }
   void give_back(std::uint32_t number) noexcept { unused_.push_back(number); }
+  /// Takes this number. Returns false if it is taken, or impossible.
+  bool take(std::uint32_t number) {
+    constexpr std::uint32_t kMost = 1U << 20;
+    if (number == 0 || number > kMost) return false;
+    unused_.reserve(2 * std::size_t{std::max(number + 1, next_)});
+    while (next_ <= number) unused_.push_back(next_++);
+    return std::erase(unused_, number) != 0;
+  }
 
  private:
   std::uint32_t next_ = 1;
@@ -49,6 +59,17 @@ class PairDomains {
     if (--entry->second.members != 0) return;
     numbers_.give_back(entry->second.number);
     all_.erase(entry);
+  }
+
+  /// Restores a domain with its number, still without members. Returns false if there is one already.
+  bool restore(const PairDomainState& saved) {
+    return numbers_.take(saved.number) &&
+           all_.try_emplace(saved.domain, Domain{.number = saved.number, .members = 0}).second;
+  }
+  std::vector<PairDomainState> save() const {
+    std::vector<PairDomainState> saved;
+    for (const auto& [domain, its] : all_) saved.push_back({.domain = domain, .number = its.number});
+    return saved;
   }
 
   void leave_all() {

@@ -12,7 +12,7 @@
 #include <fairlead/error.hpp>
 #include <fairlead/verbs/work_request.hpp>
 
-#include "host/pair_layout.hpp"
+#include "host/pairs_state.hpp"
 #include "queue/consumer.hpp"
 
 namespace fairlead::host {
@@ -36,6 +36,9 @@ struct TakenRequest {
 class PairInbox {
  public:
   static Result<PairInbox> create(std::span<std::byte> memory);
+  /// Continues where the previous program in this process stopped.
+  static Result<PairInbox> resume(std::span<std::byte> memory, const PairInboxState& state);
+  PairInboxState save() const;
 
   /// Returns the next complete request.
   std::optional<TakenRequest> next();

@@ -32,6 +32,9 @@ Result<qp::RegionPlan> ServedMemory::plan_of(const PairCall& call, Pieces pieces
   }
   if (call.skipped > bytes || call.length > bytes - call.skipped || call.length == 0 || (call.access & ~kAccess) != 0)
     return senseless("a memory region");
+  region.skipped = call.skipped;
+  region.length = call.length;
+  region.parts.assign(pieces.begin(), pieces.end());
   qp::RegionPlan plan{
       .base = nullptr, .length = call.length, .iova = call.iova, .access = call.access, .is_foreign = true};
   if (!is_joined) {

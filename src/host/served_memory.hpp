@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "base/foreign_descriptor.hpp"
+#include "embedded/embedded_core.hpp"
 #include "host/joined_memory.hpp"
 #include "host/pair_domains.hpp"
 #include "host/pair_layout.hpp"
+#include "host/pairs_state.hpp"
 #include "qp/pair_core.hpp"
 #include "shm/memory.hpp"
 
@@ -30,6 +32,9 @@ class ServedMemory {
     JoinedMemory joined;       // used if it has several pieces
     std::uint32_t pieces = 0;  // number of pieces of `joined`
     std::uint64_t bytes = 0;   // bytes of address space of `joined`
+    // As named by the application:
+    std::uint64_t skipped = 0, length = 0;
+    std::vector<MemoryPiece> parts{};
   };
   using Pieces = std::span<const MemoryPiece>;
 
@@ -48,6 +53,10 @@ class ServedMemory {
   Result<PairAnswer> unbind_windows(const PairCall& call);
   void remove_all_windows();
 
+  // For the next program in this process.
+  void save(ApplicationPairsState& state) const;
+  Result<> restore(embedded::EmbeddedPairs& core, const ApplicationPairsState& state);
+
   /// Returns the keys of all regions.
   std::vector<std::uint32_t> keys() const;
 
@@ -55,6 +64,7 @@ class ServedMemory {
   Result<qp::RegionPlan> plan_of(const PairCall& call, Pieces pieces, Region& region) const;
   Result<JoinedMemory> join(Pieces pieces, std::uint64_t bytes) const;
   void count(const Region& region);
+  Result<> restore(embedded::EmbeddedPairs& core, const ServedRegionState& saved);
 
   qp::PairCore& core_;
   Shared shared_;

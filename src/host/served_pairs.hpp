@@ -6,9 +6,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "embedded/embedded_core.hpp"
 #include "host/pair_domains.hpp"
 #include "host/pair_layout.hpp"
 #include "host/pair_room.hpp"
+#include "host/pairs_state.hpp"
 #include "host/served_queues.hpp"
 #include "qp/pair_core.hpp"
 
@@ -47,6 +49,14 @@ class ServedPairs {
   Result<qp::Withdrawal> begin_fail(const PairCall& call);
   void end_close(std::uint32_t index);
   void end_change(const PairCall& call);
+
+  // For the next program in this process.
+  void save(ApplicationPairsState& state) const;
+  /// Sets `stream` to the completion stream of them all; null if there is none.
+  Result<> restore(embedded::EmbeddedPairs& core, const ApplicationPairsState& state, qp::NoticeStream* notices,
+                   qp::CompletionStream*& stream);
+  /// Charges the room of all restored ones. Returns false if memory is short.
+  bool take_room();
 
   /// Finds it by the index in its number. Returns null if it is closing or has another generation.
   ServedPair* find(std::uint32_t index, std::uint32_t generation);

@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <deque>
 
+#include "embedded/embedded_core.hpp"
 #include "host/pair_domains.hpp"
 #include "host/pair_layout.hpp"
 #include "host/pair_room.hpp"
+#include "host/pairs_state.hpp"
 #include "qp/pair_core.hpp"
 
 namespace fairlead::host {
@@ -38,6 +40,10 @@ class ServedQueues {
   Result<PairAnswer> change(const PairCall& call);
   Result<PairAnswer> facts(const PairCall& call);
   void close_all();
+
+  // For the next program in this process.
+  void save(ApplicationPairsState& state) const;
+  Result<> restore(embedded::EmbeddedPairs& core, const ApplicationPairsState& state, qp::NoticeStream* notices);
 
   /// Returns null if it is closed or has another generation.
   ServedQueue* find(std::uint32_t slot, std::uint32_t generation);

@@ -116,6 +116,7 @@ class Service {
   Result<Handover> try_to_save(base::Instant began);
   Result<> restore(const ServiceState& state);
   Result<> restore(const ApplicationState& saved);
+  Result<> restore_pairs(const ApplicationPairsState& saved, Application& application);
   Result<> take_asker(Visitor& visitor);
   bool watch_port(std::uint64_t number, Application& application, std::uint32_t index, bool is_known = false);
   Result<shm::Listener> listen();

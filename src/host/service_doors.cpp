@@ -285,6 +285,7 @@ Result<> Service::open_pairs(shm::Socket& visitor, const Call& call, shm::Letter
   if (!memory) return std::unexpected(std::move(memory.error()));
   Application& application = *attached.application;
   PairMemory shared{.rings = std::move(*rings),
+                    .rings_file = std::move(rings_file),
                     .regions = {.memory = std::move(*memory), .file = std::move(file), .bytes = call.memory_bytes}};
   if (auto opened = application.open_pairs(pair_tools_, std::move(shared)); !opened) return opened;
   ApplicationPairs& pairs = *application.pairs();

@@ -104,7 +104,7 @@ Result<Handover> Service::try_to_save(base::Instant began) try {
     if (auto possible = attached.application->save(); !possible) return std::unexpected(std::move(possible.error()));
   for (const auto& [address, engine] : engines_) handover.frozen.push_back(engine->core->freeze());
   for (auto& [number, attached] : applications_) {
-    attached.application->give_events();
+    attached.application->give_events_of_ports();
     auto saved = attached.application->save();
     if (!saved) return std::unexpected(std::move(saved.error()));
     saved->process = attached.process.get();
@@ -164,9 +164,9 @@ Result<> Service::restore(const ServiceState& state) {
   for (const ApplicationState& saved : state.applications)
     if (auto restored = restore(saved); !restored) return restored;
   for (const auto& [address, engine] : engines_) {
-    if (!engine->core->is_memory_complete())
-      return cannot_resume(
-          fmt::format("an operation of the engine at {} belongs to no application", address.to_string()));
+    const auto its = std::ranges::find(state.engines, address, [](const auto& one) { return one.engine.address; });
+    if (auto finished = engine->core->finish(its->engine); !finished)
+      return cannot_resume(fmt::format("the engine at {}: {}", address.to_string(), finished.error().message));
     if (auto started = engine->core->start(); !started) return started;
   }
   for (const VisitorState& saved : state.visitors) {
@@ -196,10 +196,17 @@ Result<> Service::restore(const ApplicationState& saved) {
       saved, std::move(socket), {.memory = std::move(*memory), .file = std::move(file), .bytes = saved.memory_bytes},
       engine, [this](int descriptor) { return shm::Socket(own(descriptor), users_); });
   if (!application) return std::unexpected(std::move(application.error()));
+  if (saved.pairs)
+    if (auto restored = restore_pairs(*saved.pairs, **application); !restored) return restored;
   const std::uint64_t number = next_number_++;
   bool is_watched = watch((*application)->socket().descriptor(), number << kIndexBits, EPOLLIN | EPOLLET);
   if (process.is_open()) watch(process.get(), number << kIndexBits | kProcess, EPOLLIN | EPOLLET);
   for (const ApplicationPortState& port : saved.ports) is_watched &= watch_port(number, **application, port.index);
+  if (ApplicationPairs* const pairs = (*application)->pairs(); pairs != nullptr) {
+    const std::uint64_t source = number << kIndexBits | kPairs;
+    is_watched &= watch(pairs->socket().descriptor(), source, EPOLLIN | EPOLLET) &&
+                  watch(pairs->descriptor(), source, EPOLLIN | EPOLLET);
+  }
   if (!is_watched || !by_secret_.emplace(saved.secret, number).second) return std::unexpected(cannot_watch(errno));
   auto seat = routes_->enter(thread_, (*application)->socket().credentials().user, {});
   if (!seat) return std::unexpected(std::move(seat.error()));
@@ -210,6 +217,22 @@ Result<> Service::restore(const ApplicationState& saved) {
               .is_parked = true};
   wake(number, attached);
   return {};
+}
+
+Result<> Service::restore_pairs(const ApplicationPairsState& saved, Application& application) {
+  shm::Socket socket(own(saved.socket), users_);
+  base::ForeignDescriptor rings_file = users_.hold(own(saved.rings), socket.credentials());
+  base::ForeignDescriptor file = users_.hold(own(saved.memory), socket.credentials());
+  auto rings = shm::Arena::view(rings_file.get(), PairLayout::bytes());
+  if (!rings) return std::unexpected(std::move(rings.error()));
+  auto memory = shm::Arena::view(file.get(), saved.memory_bytes);
+  if (!memory) return std::unexpected(std::move(memory.error()));
+  return application.restore_pairs(
+      pair_tools_,
+      {.rings = std::move(*rings),
+       .rings_file = std::move(rings_file),
+       .regions = {.memory = std::move(*memory), .file = std::move(file), .bytes = saved.memory_bytes}},
+      std::move(socket), saved);
 }
 
 }  // namespace fairlead::host

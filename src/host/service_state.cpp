@@ -9,20 +9,11 @@
 #include "base/saved.hpp"
 #include "base/sip_hash.hpp"
 
-namespace fairlead::queue {
-
-template <typename Archive>
-void fields(Archive& archive, Producer::Position& position) {
-  archive(position.produced, position.epoch, position.shape, position.run, position.index, position.is_refused);
-}
-
-}  // namespace fairlead::queue
-
 namespace fairlead::host {
 namespace {
 
 constexpr std::uint64_t kMark = 0x6574'6174'5364'6166;  // "fadState"
-constexpr std::uint32_t kStateVersion = 1;              // raised with each change of the format
+constexpr std::uint32_t kStateVersion = 2;              // raised with each change of the format
 
 struct Head {
   std::uint64_t mark = kMark;
@@ -78,7 +69,7 @@ void fields(Archive& archive, ApplicationPortState& port) {
 template <typename Archive>
 void fields(Archive& archive, ApplicationState& one) {
   archive(one.socket, one.memory, one.process, one.memory_bytes, one.secret, one.engine, one.quota, one.consumed,
-          one.served, one.started, one.attached_at, one.pending, one.ports);
+          one.served, one.started, one.attached_at, one.pending, one.ports, one.pairs);
 }
 template <typename Archive>
 void fields(Archive& archive, ServedEngineState& one) {
@@ -103,7 +94,9 @@ bool is_sound(const ApplicationState& one) {
            pending.length <= one.memory_bytes - pending.offset && pending.port < kPortsMax && pending.events != 0;
   };
   const auto is_port = [](const ApplicationPortState& port) { return port.index < kPortsMax && port.socket >= 0; };
-  return one.socket >= 0 && one.memory >= 0 && std::ranges::all_of(one.pending, is_inside) &&
+  const bool are_pairs_whole = !one.pairs || (one.pairs->socket >= 0 && one.pairs->rings >= 0 &&
+                                              one.pairs->memory >= 0 && one.pairs->memory_bytes <= kRegisteredBytesMax);
+  return one.socket >= 0 && one.memory >= 0 && are_pairs_whole && std::ranges::all_of(one.pending, is_inside) &&
          std::ranges::all_of(one.ports, is_port);
 }
 
@@ -116,22 +109,23 @@ std::vector<int> ServiceState::descriptors() const {
   for (const ApplicationState& one : applications) {
     all.insert(all.end(), {one.socket, one.memory, one.process});
     for (const ApplicationPortState& port : one.ports) all.push_back(port.socket);
+    if (one.pairs) all.insert(all.end(), {one.pairs->socket, one.pairs->rings, one.pairs->memory});
   }
   std::erase(all, -1);
   return all;
 }
 
-std::vector<std::byte> encode(ServiceState& state) {
+base::SavedBytes encode(ServiceState& state) {
   base::SavedWriter body;
   body(state);
   return with_head(body.bytes());
 }
 
-std::vector<std::byte> with_head(std::span<const std::byte> fields) {
+base::SavedBytes with_head(std::span<const std::byte> fields) {
   Head head{.bytes = fields.size(), .checksum = checksum(fields)};
   base::SavedWriter whole;
   whole(head);
-  std::vector<std::byte> bytes = whole.bytes();
+  base::SavedBytes bytes = whole.bytes();
   bytes.insert(bytes.end(), fields.begin(), fields.end());
   return bytes;
 }

@@ -12,6 +12,7 @@
 
 #include "engine/engine_state.hpp"
 #include "host/layout.hpp"
+#include "host/pairs_state.hpp"
 #include "host/quota.hpp"
 #include "queue/producer.hpp"
 
@@ -52,6 +53,7 @@ struct ApplicationState {
   base::Instant attached_at{};
   std::vector<PendingState> pending;
   std::vector<ApplicationPortState> ports;
+  std::optional<ApplicationPairsState> pairs;
 };
 
 struct ServedEngineState {
@@ -78,9 +80,9 @@ struct ServiceState {
   std::vector<int> descriptors() const;
 };
 
-std::vector<std::byte> encode(ServiceState& state);
+base::SavedBytes encode(ServiceState& state);
 /// Prepends a mark, the version, the length and a checksum, as encode() does.
-std::vector<std::byte> with_head(std::span<const std::byte> fields);
+base::SavedBytes with_head(std::span<const std::byte> fields);
 /// Returns `invalid` if the bytes are no state, damaged, of another version, or contain an impossible value.
 Result<ServiceState> decode_state(std::span<const std::byte> bytes);
 

@@ -194,6 +194,7 @@ struct PeerFacts {
 };
 
 struct LinkState;
+struct PeerState;
 
 class Link {
  public:
@@ -301,6 +302,8 @@ class Link {
   /// Disconnects all peers, before the link itself ends.
   void disconnect_all(base::Instant now);
 
+  /// Returns whether save() finds nothing in flight that it cannot keep.
+  bool is_still() const;
   /// Saves the state for the next program in this process, which continues where this one has stopped. Errors: again
   /// (something is in flight), not_supported (a session cannot be kept). The message names the peer.
   Result<LinkState> save() const;
@@ -312,6 +315,8 @@ class Link {
   std::size_t peer_count() const;
 
  private:
+  bool restore_segments(const PeerState& saved, PeerHandle handle);
+
   struct State;
   std::unique_ptr<State> state_;
 };

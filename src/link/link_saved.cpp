@@ -1,8 +1,9 @@
-// Saves and restores a link across programs (peer_state.hpp). Segments that arrive in between are lost, and resent as
-// usual.
+// Saves and restores a link across programs (peer_state.hpp). Segments that arrive in between are lost, and the peers
+// send them again as usual.
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <new>
 
 #include "link/link_state.hpp"
@@ -23,29 +24,80 @@ SessionState session_of(const Peer& peer) {
                        .to_receive = peer.received.next(),
                        .ahead = {},
                        .message_number = peer.message_number,
-                       .slots = {}};
+                       .slots = {},
+                       .sealed = {}};
+  if (peer.sealed) session.sealed = peer.sealed->save();
   peer.received.for_each_ahead([&](wire::Sequence sequence) { session.ahead.push_back(sequence); });
-  session.slots.assign(peer.reassembly.slots().begin(), peer.reassembly.slots().end());
+  const bool are_empty = peer.reassembly.open_count() == 0 && peer.reassembly.has_slots();
+  if (!are_empty) session.slots.assign(peer.reassembly.slots().begin(), peer.reassembly.slots().end());
   return session;
 }
 
+/// Returns whether the segment can be handed over: it is a copy, and nobody awaits an outcome.
+bool can_be_kept(const Segment& segment) {
+  return segment.block != nullptr && segment.outcomes_wanted == 0;
+}
+
+/// Returns whether all that was submitted for this peer has arrived, or can be handed over.
+bool can_be_kept(const Peer& peer) {
+  if (!peer.messages.empty() || !peer.messages_cut.empty()) return false;
+  if (peer.state != Peer::State::open) return !peer.has_queued();
+  if (peer.window.in_flight() != 0) {
+    for (wire::Sequence sequence = peer.window.oldest(); sequence != peer.window.next(); ++sequence)
+      if (const Segment* const segment = peer.window.find(sequence); segment != nullptr && !can_be_kept(*segment))
+        return false;
+  }
+  return std::ranges::all_of(peer.queued, [](const SegmentList& queue) {
+    return std::ranges::all_of(queue, [](const Segment& segment) { return can_be_kept(segment); });
+  });
+}
+
+SegmentState state_of(const Segment& segment, bool is_sent) {
+  const auto& bytes = segment.block->bytes;
+  return {.is_sent = is_sent,
+          .is_command = segment.channel == Channel::command,
+          .sequence = is_sent ? segment.sequence : wire::Sequence{},
+          .records = segment.records,
+          .bytes = {bytes.begin(), bytes.begin() + segment.size}};
+}
+
+std::vector<SegmentState> segments_of(const Peer& peer) {
+  std::vector<SegmentState> saved;
+  if (peer.window.in_flight() != 0) {
+    for (wire::Sequence sequence = peer.window.oldest(); sequence != peer.window.next(); ++sequence)
+      if (const Segment* const segment = peer.window.find(sequence); segment != nullptr)
+        saved.push_back(state_of(*segment, true));
+  }
+  for (const SegmentList& queue : peer.queued)
+    for (const Segment& segment : queue) saved.push_back(state_of(segment, false));
+  return saved;
+}
+
 Result<PeerState> state_of(const Peer& peer) {
-  if (peer.sealed || peer.sealed_hello || (peer.candidate && peer.candidate->sealed))
-    return refuse(Status::not_supported, peer, "has a sealed session, whose keys cannot be handed over");
-  if (peer.window.in_flight() != 0 || peer.has_queued() || !peer.messages_cut.empty())
-    return refuse(Status::again, peer, "has not acknowledged all that was sent to it");
+  if (!can_be_kept(peer)) return refuse(Status::again, peer, "has not acknowledged all that was sent to it");
   PeerState state{.address = peer.address,
                   .slot = peer.slot,
                   .generation = peer.generation,
                   .path_datagram_max = peer.path_datagram_max,
                   .is_known_to_engine = peer.is_known_to_engine,
                   .session = {},
-                  .candidate = {}};
-  if (peer.state == Peer::State::open) state.session = session_of(peer);
+                  .candidate = {},
+                  .segments = {}};
+  if (peer.state == Peer::State::open) {
+    state.session = session_of(peer);
+    state.segments = segments_of(peer);
+  }
   if (peer.candidate)
     state.candidate = CandidateState{.ours = peer.candidate->ours,
                                      .theirs = peer.candidate->theirs,
-                                     .hello_timestamp = peer.candidate->hello_timestamp};
+                                     .hello_timestamp = peer.candidate->hello_timestamp,
+                                     .sealed = {},
+                                     .answer = {}};
+  if (peer.candidate && peer.candidate->sealed) {
+    state.candidate->sealed = peer.candidate->sealed->session->save();
+    const auto answer = peer.candidate->sealed->answer.span();
+    state.candidate->answer.assign(answer.begin(), answer.end());
+  }
   return state;
 }
 
@@ -67,6 +119,52 @@ Result<LinkState> Link::save() const {
   return saved;
 }
 
+bool Link::is_still() const {
+  if (state_->context.counters.messages_pending == 0) return true;
+  for (std::uint32_t slot = 0; slot < state_->peers.slots(); ++slot)
+    if (const Peer* const peer = state_->peers.at(slot); peer != nullptr && !can_be_kept(*peer)) return false;
+  return true;
+}
+
+/// Restores what the peer has not acknowledged. What was sent is sent again, under the same sequence.
+bool Link::restore_segments(const PeerState& saved, PeerHandle handle) {
+  if (saved.segments.empty()) return true;
+  Peer& peer = *state_->peers.at(handle.slot);
+  LinkContext& context = state_->context;
+  if (peer.state != Peer::State::open || !peer.window.reserve(context.options.window_segments)) return false;
+  for (const SegmentState& one : saved.segments) {
+    const bool is_possible = one.records != 0 && one.records <= Block::kRecordsMax &&
+                             one.bytes.size() > wire::kSegmentHeaderBytes && one.bytes.size() <= Block::kBytes;
+    Segment* const segment = is_possible ? context.hotel.check_in_with_block(peer) : nullptr;
+    if (segment == nullptr) return false;
+    segment->channel = one.is_command ? Channel::command : Channel::data;
+    segment->size = static_cast<std::uint32_t>(one.bytes.size());
+    std::ranges::copy(one.bytes, segment->block->bytes.begin());
+    for (std::uint32_t i = 0; i < one.records; ++i) segment->keep({}, false);
+    context.counters.messages_submitted += one.records;
+    context.counters.messages_pending += one.records;
+    const auto channel = index_of(segment->channel);
+    if (one.is_sent) {
+      if (!peer.window.restore(*segment, one.sequence)) {
+        context.counters.messages_submitted -= one.records;
+        context.counters.messages_pending -= one.records;
+        context.hotel.check_out(*segment);
+        return false;
+      }
+      peer.bytes_in_flight += context.options.charge(segment->size);
+      ++context.counters.segments_sent;
+      ++context.counters.segments_in_flight;
+      context.agenda.resend(*segment, ResendCause::returned);
+    } else {
+      peer.queued[channel].push_back(*segment);
+      ++peer.queued_segments[channel];
+      peer.queued_messages[channel] += one.records;
+    }
+  }
+  context.agenda.make_ready(peer);
+  return true;
+}
+
 Result<> Link::restore(const LinkState& saved, base::Instant now) try {
   state_->secrets.skip_to(std::max(saved.secrets_drawn, state_->secrets.drawn()));
   state_->greetings.tokens().skip_to(saved.tokens_drawn);
@@ -81,10 +179,16 @@ Result<> Link::restore(const LinkState& saved, base::Instant now) try {
     peer->path_datagram_max = state.path_datagram_max;
     peer->is_known_to_engine = state.is_known_to_engine;
     state_->sizes.set_goal(*peer, now);
-    if ((state.session || state.candidate) && state_->greetings.is_sealed_only(state.address, nullptr))
+    const bool is_in_the_clear =
+        (state.session && !state.session->sealed) || (state.candidate && !state.candidate->sealed);
+    const bool is_sealed = (state.session && state.session->sealed) || (state.candidate && state.candidate->sealed);
+    if (is_sealed && !state_->sealing)
+      return refuse(Status::not_supported, *peer, "has a sealed session, and there is no key any more");
+    if (is_in_the_clear && state_->greetings.is_sealed_only(state.address, nullptr))
       return refuse(Status::not_supported, *peer, "has a session in the clear, and has to be sealed now");
     if ((state.session && !state_->sessions.restore(*peer, *state.session, now)) ||
-        (state.candidate && !state_->sessions.restore(*peer, *state.candidate, now)))
+        (state.candidate && !state_->sessions.restore(*peer, *state.candidate, now)) ||
+        !restore_segments(state, PeerTable::handle(*peer)))
       return refuse(Status::invalid, *peer, "has a session that contradicts itself or the settings");
   }
   return {};

@@ -9,6 +9,7 @@
 
 #include "base/time.hpp"
 #include "link/half.hpp"
+#include "link/peer_state.hpp"
 #include "seal/handshake.hpp"
 #include "seal/session_keys.hpp"
 #include "wire/layout.hpp"
@@ -25,6 +26,10 @@ struct HandshakeMessage {
 struct SealedSession {
   SealedSession(const seal::Handshake& handshake, seal::AeadMaker maker, bool is_ours, base::Instant now)
       : keys(handshake.keys(maker)), binding(handshake.hash()), is_initiator(is_ours), keyed_at(now) {}
+
+  SealedSession(const SealedState& saved, seal::AeadMaker maker);
+  /// The state for the next program in this process.
+  SealedState save() const;
 
   seal::SessionKeys keys;
   seal::Hash binding;            // hash of the handshake that made the current keys

@@ -33,6 +33,19 @@ void SendWindow::put(Segment& segment) {
   ++in_flight_;
 }
 
+bool SendWindow::restore(Segment& segment, wire::Sequence sequence) {
+  const std::uint32_t back = count_between(sequence, next_);
+  Segment*& place = ring_[sequence.value & (capacity_ - 1)];
+  // The first one is the oldest.
+  if (back == 0 || back > capacity_ || place != nullptr || (in_flight_ != 0 && !is_between(oldest_, next_, sequence)))
+    return false;
+  if (in_flight_ == 0) oldest_ = acked_to_ = sequence;
+  segment.sequence = sequence;
+  place = &segment;
+  ++in_flight_;
+  return true;
+}
+
 Segment* SendWindow::find(wire::Sequence sequence) const {
   if (wire::distance(oldest_, sequence) < 0 || wire::distance(sequence, next_) <= 0) return nullptr;
   return ring_[sequence.value & (capacity_ - 1)];

@@ -29,6 +29,9 @@ class SendWindow {
   bool reserve(std::uint32_t capacity);
   /// Adds a segment and assigns its sequence.
   void put(Segment& segment);
+  /// Puts a segment of the previous program in this process in its place, in the order of sequences. The window was
+  /// opened at its next(), and reserved. Returns false if there is no such place.
+  bool restore(Segment& segment, wire::Sequence sequence);
   /// Returns the segment with this sequence, or null if it is not in the window (any more).
   Segment* find(wire::Sequence sequence) const;
   /// Removes an acknowledged segment.

@@ -282,6 +282,7 @@ void Sessions::establish(Peer& peer, const Half& ours, const wire::Hello& theirs
 
 bool Sessions::restore(Peer& peer, const SessionState& session, base::Instant now) {
   if (!wire::is_possible(session.theirs)) return false;
+  if (session.sealed && !(peer.sealed = restore_sealed(*session.sealed))) return false;
   establish(peer, session.ours, session.theirs, now);
   peer.hello_timestamp = session.hello_timestamp;
   peer.message_number = session.message_number;
@@ -294,12 +295,23 @@ bool Sessions::restore(Peer& peer, const SessionState& session, base::Instant no
   }
   if (!session.slots.empty() && !peer.reassembly.restore(session.slots)) return false;
   context_.agenda.prove(peer);  // repeats the ACK, in case the last one was not sent
+  if (!peer.sealed) return true;
+  if (peer.sealed->owes_message) context_.agenda.owe_word(peer);
+  context_.agenda.wake_by(peer, peer.sealed->change_at);
   return true;
 }
 
 bool Sessions::restore(Peer& peer, const CandidateState& candidate, base::Instant now) {
   if (!wire::is_possible(candidate.theirs)) return false;
-  offer_candidate(peer, {candidate.ours, candidate.theirs, candidate.hello_timestamp, now, nullptr});
+  std::unique_ptr<SealedCandidate> sealed;
+  if (candidate.sealed) {
+    sealed = std::make_unique<SealedCandidate>();
+    sealed->session = restore_sealed(*candidate.sealed);
+    if (!sealed->session || candidate.answer.size() > sealed->answer.bytes.size()) return false;
+    std::ranges::copy(candidate.answer, sealed->answer.bytes.begin());
+    sealed->answer.size = candidate.answer.size();
+  }
+  offer_candidate(peer, {candidate.ours, candidate.theirs, candidate.hello_timestamp, now, std::move(sealed)});
   return true;
 }
 

@@ -41,8 +41,8 @@ class Sessions {
   /// Forgets the peer, just before the engine gets the notice. Returns false if the peer is in use again and stays.
   bool forget_unused(PeerHandle handle);
 
-  /// Restores a session of the previous program, with a peer that need not be sealed. Returns false if the state is
-  /// inconsistent.
+  /// Restores a session of the previous program. One in the clear is with a peer that need not be sealed. Returns false
+  /// if the state is inconsistent.
   bool restore(Peer& peer, const SessionState& session, base::Instant now);
   bool restore(Peer& peer, const CandidateState& candidate, base::Instant now);
 
@@ -101,6 +101,8 @@ class Sessions {
   bool offer_sealed_candidate(Peer& peer, const wire::Hello& theirs, seal::Handshake& handshake,
                               const seal::PublicKey& ephemeral, base::Instant now);
   void refuse_hello(const base::SocketAddress& from, const wire::Frame& frame, seal::Refused why, base::Instant now);
+  /// Returns null if the state is inconsistent.
+  std::unique_ptr<SealedSession> restore_sealed(const SealedState& saved) const;
   void doubt(Peer& peer, base::Instant now);
   static SealedClose sealed_close(SealedSession& session, const wire::Header& header);
 

@@ -135,6 +135,14 @@ void Sessions::refuse_hello(const base::SocketAddress& from, const wire::Frame& 
                     now);
 }
 
+std::unique_ptr<SealedSession> Sessions::restore_sealed(const SealedState& saved) const {
+  // Only the responder holds keys that the peer may use from now on, and it knows the handshake that made them.
+  const bool is_sound = saved.keys.next.has_value() == saved.next_binding.has_value() &&
+                        (!saved.is_initiator || (!saved.keys.next && saved.message.empty())) &&
+                        saved.message.size() <= wire::kSealedHandshakeMost;
+  return sealing_ && is_sound ? std::make_unique<SealedSession>(saved, sealing_->maker) : nullptr;
+}
+
 /// Handles a reset of a sealed session, which any process can send. The peer may have restarted. This side sends a new
 /// hello, which names the session. A peer that has the session sends a segment of it, otherwise it answers the hello.
 /// Until then the session continues.

@@ -86,6 +86,8 @@ void Answers::answer_read(QueuePair& pair, const wire::Envelope& envelope) {
 }
 
 Status Answers::try_answer_read(QueuePair& pair, const wire::Envelope& envelope) {
+  if (is_held_) [[unlikely]]
+    return Status::again;
   // The read may have been executed or requested some time ago.
   const Judgement judged = executor_.judge(pair, envelope, 0);
   if (!judged.is_allowed()) {

@@ -40,10 +40,15 @@ class Answers {
   /// Forgets a queue pair that is freed.
   void forget(const QueuePair& pair) { std::erase(owing_, pair.index); }
 
+  /// While held, reads wait for their answers, and others to the same peer behind them. Acknowledgements do not wait.
+  void hold(bool is_held) { is_held_ = is_held; }
   bool is_any_owed() const { return !owing_.empty(); }
-  bool is_any_deferred() const { return !deferred_.is_empty(); }
+  /// Returns whether answers wait that may be sent.
+  bool is_any_deferred() const { return !deferred_.is_empty() && !is_held_; }
 
  private:
+  friend class PairsHandover;
+
   struct Deferred {
     wire::Envelope envelope;              // an answer, or a read request without an answer yet
     std::uint32_t pair = Arrival::kNone;  // of a read: index of the queue pair
@@ -67,6 +72,7 @@ class Answers {
   Executor& executor_;
   std::vector<std::uint32_t> owing_;  // indices of queue pairs; one may occur twice
   transport::RetryQueue<Deferred> deferred_;
+  bool is_held_ = false;
 };
 
 }  // namespace fairlead::qp

@@ -47,6 +47,8 @@ class ArrivalPlaces {
   Arrival* find_target(std::uint64_t target) { return find(slot_of(target), static_cast<std::uint32_t>(target >> 32)); }
 
  private:
+  friend class PairsHandover;
+
   static std::size_t index_of(Arrival::Kind kind) { return static_cast<std::size_t>(kind); }
 
   base::Slab<Arrival> arrivals_{kMost[0] + kMost[1] + kMost[2]};

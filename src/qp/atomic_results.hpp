@@ -24,6 +24,12 @@ class AtomicResults {
     return found == results_.end() ? std::nullopt : std::optional(found->value);
   }
 
+  template <typename Archive>
+  friend void fields(Archive& archive, AtomicResults& results) {
+    for (Result& result : results.results_) archive(result.sequence, result.value, result.is_used);
+    archive(results.next_);
+  }
+
  private:
   struct Result {
     wire::RequestSequence sequence;

@@ -103,6 +103,10 @@ class CompletionStream {
   }
   /// Changes the channel that gets the notices.
   void listen(NoticeStream* channel) { plan_.channel = channel; }
+  void tell_overruns_to(NoticeStream* events, std::uint64_t cookie) {
+    plan_.events = events;
+    plan_.events_cookie = cookie;
+  }
   const Plan& plan() const { return plan_; }
   std::uint32_t users = 0;  // directions of queue pairs, and XRC receive queues, that feed it
 

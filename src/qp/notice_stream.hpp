@@ -32,6 +32,8 @@ class NoticeStream {
   bool produce(const Notice& notice);
   /// Returns the next notice, or null. The consumer has read the descriptor before, which decrements the semaphore.
   const Notice* consume() { return notices_.consume(); }
+  /// Returns whether consume() would return one.
+  bool has_any() const { return !notices_.is_empty(); }
   int descriptor() const { return semaphore_.get(); }
   /// Number of notices that were dropped because the queue was full.
   std::uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }

@@ -57,6 +57,8 @@ class PairTable {
   }
 
  private:
+  friend class PairsHandover;
+
   std::uint32_t number_first_;
   std::vector<std::unique_ptr<QueuePair>> pairs_{kMost};  // by index, like the vectors below
   std::vector<std::uint32_t> generations_ = std::vector<std::uint32_t>(kMost, 1);

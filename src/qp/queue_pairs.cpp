@@ -108,6 +108,7 @@ Status QueuePairs::open_pair(const PairPlan& plan, PairHandle& handle, std::uint
   if (plan.send_stream != nullptr) ++plan.send_stream->users;
   if (plan.receive_stream != nullptr) ++plan.receive_stream->users;
   reset(pair);
+  if (is_held_) requester_.hold(pair);
   handle = {pair.index, pair.generation};
   number = pair.number;
   return Status::ok;
@@ -417,7 +418,7 @@ bool QueuePairs::progress(base::Instant now) {
   if (answers_.is_any_deferred()) [[unlikely]]
     answers_.retry();
   if (shared_.timers.next() <= now) any |= end_timers();
-  if (requester_.is_any_stalled()) [[unlikely]] {
+  if (requester_.is_any_stalled() && !is_held_) [[unlikely]] {
     any |= requester_.awaits_turn();
     requester_.retry_stalled();
   }
@@ -441,9 +442,18 @@ bool QueuePairs::end_timers() {
   return any;
 }
 
+// Queue pairs wait for their next turn meanwhile.
+void QueuePairs::hold(bool is_held) {
+  is_held_ = is_held;
+  answers_.hold(is_held);
+  if (is_held) pairs_.for_each([&](QueuePair& pair) { requester_.hold(pair); });
+}
+
 base::Instant QueuePairs::next_deadline() const {
-  if (answers_.is_any_owed() || requester_.awaits_turn()) return base::Instant{};
   const base::Instant at = shared_.timers.next();
+  if (answers_.is_any_owed() || (requester_.awaits_turn() && !is_held_)) return base::Instant{};
+  if (is_held_) [[unlikely]]
+    return at;
   // Acknowledgements make room, and wake a thread. The millisecond is for room made in another way.
   const bool is_waiting = requester_.is_any_stalled() || answers_.is_any_deferred();
   return is_waiting ? std::min(at, shared_.now + std::chrono::milliseconds(1)) : at;

@@ -107,6 +107,8 @@ class QueuePairs {
   bool progress(base::Instant now);
   base::Instant next_deadline() const;
 
+  /// While held, no request and no result of a read is sent. What arrives is executed and acknowledged.
+  void hold(bool is_held);
   /// Returns whether answers have to be sent.
   bool is_owing() const { return answers_.is_any_owed() || answers_.is_any_deferred(); }
   const PairCounters& counters() const { return shared_.counters; }
@@ -116,6 +118,7 @@ class QueuePairs {
 
  private:
   friend struct PairsForTests;
+  friend class PairsHandover;
 
   QueuePair* find_open(PairHandle handle);
   QueuePair& add_pair(const PairPlan& plan, ReceiveQueueHandle receives);
@@ -129,6 +132,7 @@ class QueuePairs {
   void take_chunk(const link::Delivery& delivery);
   bool end_timers();
 
+  bool is_held_ = false;
   Shared shared_;
   PairTable pairs_;
   std::vector<std::unique_ptr<CompletionStream>> streams_;

@@ -71,6 +71,7 @@ class ReceiveQueue {
 
  private:
   friend struct PairsForTests;
+  friend class PairsHandover;
 
   struct Entry {
     std::uint64_t id = 0;
@@ -115,6 +116,8 @@ class ReceiveQueues {
   void check(const std::vector<std::uint32_t>& users, std::map<const CompletionStream*, std::uint32_t>& of_stream);
 
  private:
+  friend class PairsHandover;
+
   static constexpr std::uint32_t kMost = 131'072;
 
   std::uint32_t take_number(std::uint32_t slot);

@@ -129,6 +129,8 @@ class RegionTable {
   std::uint32_t used() const { return used_; }
 
  private:
+  friend class PairsHandover;
+
   static constexpr std::uint32_t kNone = ~0U;
   static constexpr std::uint32_t kEpoch = 1U << 30;  // part of a hold, besides the slot; changes with the memory
 

@@ -52,6 +52,8 @@ class ReorderBuffer {
   void check_sum();
 
  private:
+  friend class PairsHandover;
+
   static constexpr std::uint32_t kMostOfPair = 8192;
 
   bool can_hold(const QueuePair& pair, std::size_t bytes) const;

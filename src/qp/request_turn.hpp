@@ -41,6 +41,11 @@ class RequestTurn {
     return its < kDistanceMost && its > -kDistanceMost && (its >= 0 || count_between(sequence, next_) <= over_);
   }
 
+  template <typename Archive>
+  friend void fields(Archive& archive, RequestTurn& turn) {
+    archive(turn.next_, turn.over_);
+  }
+
  private:
   Sequence next_;
   std::uint64_t over_ = 0;  // finished requests since begin()

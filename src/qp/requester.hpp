@@ -44,6 +44,8 @@ class Requester {
     std::erase(stalled_, pair.index);
   }
   bool is_any_stalled() const { return !stalled_.empty(); }
+  /// Sends nothing of this queue pair until retry_stalled().
+  void hold(QueuePair& pair) { wait_for_turn(pair); }
   /// Whether something waits for the next turn alone.
   bool awaits_turn() const { return awaiting_turn_ != 0; }
 

@@ -146,6 +146,7 @@ class SendQueue {
 
  private:
   friend struct PairsForTests;
+  friend class PairsHandover;
 
   verbs::Sge* sges_of_slot(RequestNumber number) { return sges_.get() + std::size_t{number.value & mask_} * max_sges_; }
 

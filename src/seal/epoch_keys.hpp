@@ -8,6 +8,7 @@
 #include "seal/aead.hpp"
 #include "seal/noise_handshake.hpp"
 #include "seal/replay_window.hpp"
+#include "seal/session_state.hpp"
 
 namespace fairlead::seal {
 
@@ -17,6 +18,9 @@ enum class Opened : std::uint8_t { ok, unknown_epoch, replayed, bad_tag };
 class EpochKeys {
  public:
   EpochKeys(const NoiseSymmetricState::Split& split, NoiseRole role, AeadMaker maker);
+  /// Continues with saved keys, in the next program in this process.
+  EpochKeys(const EpochState& saved, AeadMaker maker);
+  EpochState save() const;
 
   std::uint64_t take_number() { return next_number_++; }
   void seal(std::uint64_t number, Bytes associated, std::span<const iovec> plain, std::byte* output);
@@ -29,9 +33,9 @@ class EpochKeys {
 
  private:
   struct Direction {
+    DirectionSecret secret;
     std::unique_ptr<Aead> aead;
-    Secret<kNonceBytes> start;
-    Direction(const Key& key, AeadMaker maker);
+    Direction(const DirectionSecret& its, AeadMaker maker);
     Nonce nonce(std::uint64_t number) const;
   };
 

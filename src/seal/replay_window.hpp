@@ -23,6 +23,12 @@ class ReplayWindow {
   /// Call only for a number whose tag was right: a forged number must not move the window.
   void mark(std::uint64_t number);
 
+  template <typename Archive>
+  friend void fields(Archive& archive, ReplayWindow& window) {
+    archive(window.end_);
+    for (std::uint64_t& word : window.words_) archive(word);
+  }
+
  private:
   static constexpr std::uint64_t kWords = kBits / 64;
 

@@ -4,6 +4,19 @@
 
 namespace fairlead::seal {
 
+SessionKeys::SessionKeys(const SessionKeysState& saved, AeadMaker maker)
+    : epoch_(saved.epoch), current_(std::make_unique<EpochKeys>(saved.current, maker)) {
+  if (saved.previous) previous_ = std::make_unique<EpochKeys>(*saved.previous, maker);
+  if (saved.next) next_ = std::make_unique<EpochKeys>(*saved.next, maker);
+}
+
+SessionKeysState SessionKeys::save() const {
+  SessionKeysState saved{.epoch = epoch_, .current = current_->save(), .previous = {}, .next = {}};
+  if (previous_) saved.previous = previous_->save();
+  if (next_) saved.next = next_->save();
+  return saved;
+}
+
 Opened SessionKeys::open(std::uint8_t epoch, std::uint32_t number_low, Bytes associated, Bytes sealed,
                          std::byte* output) {
   if (epoch == epoch_bits()) [[likely]]

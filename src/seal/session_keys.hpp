@@ -22,6 +22,9 @@ class SessionKeys {
   static constexpr std::uint8_t kEpochMask = 3;
 
   explicit SessionKeys(std::unique_ptr<EpochKeys> first) : current_(std::move(first)) {}
+  /// Continues with saved keys, in the next program in this process.
+  SessionKeys(const SessionKeysState& saved, AeadMaker maker);
+  SessionKeysState save() const;
 
   /// The keys and the number of the next segment.
   struct Mark {
