@@ -40,6 +40,22 @@ bool are_all_below(std::uint32_t size, const std::vector<std::uint32_t>& free, c
          std::ranges::all_of(used, [&](const auto& one) { return is_new(slot_of(one)); }) && count == size;
 }
 
+void add(std::uint32_t slot, std::vector<SlotRun>& runs) {
+  if (!runs.empty() && slot == runs.back().first + runs.back().count) {
+    ++runs.back().count;
+  } else {
+    runs.push_back({slot, 1});
+  }
+}
+
+/// Returns the slots of the runs; of more than `size`, only some.
+std::vector<std::uint32_t> slots_of(const std::vector<SlotRun>& runs, std::uint32_t size) {
+  std::vector<std::uint32_t> slots;
+  for (const SlotRun& run : runs)
+    for (std::uint32_t i = 0; i < run.count && slots.size() <= size; ++i) slots.push_back(run.first + i);
+  return slots;
+}
+
 /// Omits the last values that are the same in an unused table.
 std::vector<std::uint32_t> without_end(std::vector<std::uint32_t> values, std::uint32_t usual) {
   while (!values.empty() && values.back() == usual) values.pop_back();
@@ -63,8 +79,7 @@ Result<PairsState> PairsHandover::save() {
                    .arrivals = {},
                    .pairs = {},
                    .answers = {}};
-  saved.free.reserve(table.free_.size());
-  for (std::size_t i = 0; i < table.free_.size(); ++i) saved.free.push_back(table.free_[i]);
+  for (std::size_t i = 0; i < table.free_.size(); ++i) add(table.free_[i], saved.free);
   pairs_.receives_.queues_.for_each(
       [&](std::uint32_t slot, const ReceiveQueue& queue) { saved.queues.push_back(save_queue(slot, queue)); });
   save_arrivals(saved);
@@ -106,7 +121,7 @@ RegionsState PairsHandover::save_regions() const {
   saved.variants.reserve(table.entries_.size());
   for (const RegionTable::Entry& entry : table.entries_) saved.variants.push_back(entry.variant);
   for (std::uint32_t slot = table.first_free_; slot != RegionTable::kNone; slot = table.entries_[slot].next_free)
-    saved.free.push_back(slot);
+    add(slot, saved.free);
   for (std::uint32_t slot = 0; slot < table.entries_.size(); ++slot) {
     const RegionTable::Entry& entry = table.entries_[slot];
     if (!entry.is_window() && !entry.is_used) continue;
@@ -243,12 +258,13 @@ Result<> PairsHandover::restore(const PairsState& saved, base::Instant now, std:
 Result<> PairsHandover::restore_regions(const RegionsState& saved) {
   RegionTable& table = pairs_.shared_.regions;
   const auto size = static_cast<std::uint32_t>(saved.variants.size());
+  const std::vector<std::uint32_t> free = slots_of(saved.free, size);
   if (!table.entries_.empty() || size > table.regions_max_ + RegionTable::kWindowsMost + 2 * RegionTable::kRotation ||
-      !are_all_below(size, saved.free, saved.used, [](const RegionState& one) { return one.slot; }))
+      !are_all_below(size, free, saved.used, [](const RegionState& one) { return one.slot; }))
     return contradiction("its memory regions do not fit in the table");
   table.entries_.resize(size);
   for (std::uint32_t slot = 0; slot < size; ++slot) table.entries_[slot].variant = saved.variants[slot];
-  for (const std::uint32_t slot : saved.free) table.give_back(slot);
+  for (const std::uint32_t slot : free) table.give_back(slot);
   for (const RegionState& one : saved.used) {
     RegionTable::Entry& entry = table.entries_[one.slot];
     entry.type = one.type;
@@ -323,14 +339,15 @@ Result<> PairsHandover::restore_table(const PairsState& saved) {
   std::vector<std::uint32_t> used;
   for (std::uint32_t index = 0; index < PairTable::kFirstIndex; ++index) used.push_back(index);
   for (const PairState& pair : saved.pairs) used.push_back(pair.index);
+  const std::vector<std::uint32_t> free = slots_of(saved.free, PairTable::kMost);
   if (!table.is_empty() || pairs_.shared_.bounds.number_first == base::Slab<int>::kNone ||
       saved.generations.size() > PairTable::kMost || saved.incarnations.size() > PairTable::kMost ||
-      !are_all_below(PairTable::kMost, saved.free, used, [](std::uint32_t index) { return index; }))
+      !are_all_below(PairTable::kMost, free, used, [](std::uint32_t index) { return index; }))
     return contradiction("its queue pairs do not fit in the table");
   std::ranges::copy(saved.generations, table.generations_.begin());
   std::ranges::copy(saved.incarnations, table.incarnations_.begin());
   table.free_.clear();
-  for (const std::uint32_t index : saved.free) table.free_.push(index);
+  for (const std::uint32_t index : free) table.free_.push(index);
   return {};
 }
 

@@ -132,8 +132,9 @@ TEST_F(PairsHandoverTest, MemoryOfTheProcessItselfIsNotHandedOver) {
 
 TEST_F(PairsHandoverTest, AContradictionIsRefused) {
   EXPECT_EQ(error_after([](PairsState&) {}), "none");
-  EXPECT_THAT(error_after([](PairsState& state) { state.free.pop_back(); }), HasSubstr("do not fit in the table"));
-  EXPECT_NE(error_after([](PairsState& state) { state.free.back() = state.pairs[0].index; }), "none");
+  EXPECT_THAT(error_after([](PairsState& state) { --state.free.back().count; }), HasSubstr("do not fit in the table"));
+  EXPECT_NE(error_after([](PairsState& state) { state.free.back() = {state.pairs[0].index, state.free.back().count}; }),
+            "none");
   EXPECT_NE(error_after([](PairsState& state) { state.regions.free.pop_back(); }), "none");
   EXPECT_NE(error_after([](PairsState& state) { state.regions.used[0].slot = 1 << 20; }), "none");
   EXPECT_NE(error_after([](PairsState& state) { state.pairs[0].receives = 77; }), "none");

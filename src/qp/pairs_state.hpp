@@ -39,6 +39,11 @@ void fields(Archive& archive, QpAttributes& one) {
 
 namespace fairlead::qp {
 
+/// Consecutive slots of a list.
+struct SlotRun {
+  std::uint32_t first = 0, count = 0;
+};
+
 /// A region, or a window.
 struct RegionState {
   std::uint32_t slot = 0;
@@ -53,7 +58,7 @@ struct RegionState {
 
 struct RegionsState {
   std::vector<std::uint8_t> variants;  // by slot
-  std::vector<std::uint32_t> free;     // slots, in the order of their next use
+  std::vector<SlotRun> free;           // in the order of their next use
   std::vector<RegionState> used;
 };
 
@@ -133,13 +138,17 @@ struct PairsState {
   RegionsState regions;
   std::vector<std::uint64_t> queue_names, arrival_names;  // base::Slab::names()
   std::vector<std::uint32_t> generations, incarnations;   // by index
-  std::vector<std::uint32_t> free;                        // indices, in the order of their next use
+  std::vector<SlotRun> free;                              // indices, in the order of their next use
   std::vector<ReceiveQueueState> queues;
   std::vector<ArrivalState> arrivals;
   std::vector<PairState> pairs;
   std::vector<PairAnswerState> answers;
 };
 
+template <typename Archive>
+void fields(Archive& archive, SlotRun& run) {
+  archive(run.first, run.count);
+}
 template <typename Archive>
 void fields(Archive& archive, RegionState& one) {
   archive(one.slot, one.type, one.domain, one.access, one.iova, one.is_bound, one.region, one.pair, one.offset,

@@ -4,13 +4,18 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "base/ensure.hpp"
 #include "base/saved.hpp"
 #include "engine/handover.hpp"
 #include "host/service_state.hpp"
+#include "link/seal_settings.hpp"
 #include "path/sim_network.hpp"
+#include "seal/libcrypto.hpp"
 
 namespace {
 
@@ -25,13 +30,24 @@ engine::EngineOptions small_tables() {
   return options;
 }
 
+/// Seals, but requires it of no peer, so sessions of both kinds can be restored.
+link::SealSettings sealing() {
+  ENSURE(seal::load_libcrypto().has_value(), "libcrypto");
+  static const auto ring = [] {
+    std::vector<seal::Key> keys(1);
+    return std::make_shared<const seal::Keyring>(seal::Keyring::of_secrets(std::move(keys)));
+  }();
+  return {.ring = ring, .required = {}, .random = seal::RandomSource::of_seed(1)};
+}
+
 void restore(engine::EngineState state) {
   static const engine::EngineOptions options = small_tables();
   for (std::size_t i = 0; i < state.fixed_options.size(); ++i)
     state.fixed_options[i] = options.get(engine::EngineState::kFixedOptions[i]);
   path::SimNetwork network(1);
   const auto address = base::SocketAddress::from_ip("10.0.0.1", 20480).value();
-  engine::Engine engine(network.attach(address, {}).value(), address, options, state.epoch, state.seed);
+  engine::Engine engine(network.attach(address, {}).value(), address, options, state.epoch, state.seed, nullptr,
+                        sealing());
   if (!engine::Handover(engine).restore(state, kNow)) return;
   engine.check();
   for (int pass = 0; pass < 3; ++pass) engine.progress(kNow + std::chrono::milliseconds(pass));
