@@ -122,6 +122,13 @@ function(fairlead_weak_memory_test folder name)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 120 LABELS tests)
 endfunction()
 
+# The conformance tests of src/net as a program of their own, for builds without the tests of whole programs.
+option(FAIRLEAD_TEST_CONFORMANCE "build conformance_test, which is a part of whole_test, too" OFF)
+function(fairlead_conformance_test folder)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/net_*conformance_test.cpp)
+  fairlead_test_program(conformance_test net ${sources} ${PROJECT_SOURCE_DIR}/${folder}/net_pair.cpp)
+endfunction()
+
 # The simulator as a program of its own; its parts are those that the tests of the folder share.
 function(fairlead_simulator folder)
   add_executable(fairlead-sim ${folder}/main.cpp)

@@ -1,22 +1,22 @@
 # Makes one release build and two with sanitizers, then runs all their tests with one ctest: those of whole programs and of
 # the slowest build first. Many tests mostly wait, so twice as many run at a time as there are processors. The sanitizer
-# builds run the tests of modules, the fuzz inputs and the examples. With --full they also run those of whole programs, and
-# all tests use their largest models and all seeds, inputs and failing calls, of which an ordinary run takes a part. That
-# takes more than twice as long.
+# builds run the tests of modules, the conformance tests, the fuzz inputs and the examples. With --full they also run those
+# of whole programs, and all tests use their largest models and all seeds, inputs and failing calls, of which an ordinary
+# run takes a part. That takes more than twice as long.
 # FAIRLEAD_TEST_NO_SKIPS=1: a skipped test fails the run, except those in tests/allowed_skips.txt.
 run_test() {
-  local full=OFF inputs=8000
+  local full=OFF conformance=ON inputs=8000
   if [ "${1:-}" = --full ]; then
-    full=ON inputs=20000
+    full=ON conformance=OFF inputs=20000
     export FAIRLEAD_TEST_FULL=1
     shift
   fi
   need build test
   configure release -D FAIRLEAD_TESTS=ON -D FAIRLEAD_BENCHMARKS=OFF -D FAIRLEAD_REPLAY_INPUTS=$inputs
   compile build
-  configure asan -D FAIRLEAD_TOOLS=$full -D FAIRLEAD_REPLAY_INPUTS=$inputs
+  configure asan -D FAIRLEAD_TOOLS=$full -D FAIRLEAD_TEST_CONFORMANCE=$conformance -D FAIRLEAD_REPLAY_INPUTS=$inputs
   compile build/asan
-  configure tsan -D FAIRLEAD_TOOLS=$full
+  configure tsan -D FAIRLEAD_TOOLS=$full -D FAIRLEAD_TEST_CONFORMANCE=$conformance
   compile build/tsan
 
   mkdir -p build/everything

@@ -1,6 +1,7 @@
 #include "sim/net_application.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/pattern.hpp"
 
@@ -27,15 +28,18 @@ NetApplication::NetApplication(NetShared& shared, net::Domain& domain, std::uint
       domain_(domain),
       number_(number),
       address_(std::move(address)),
-      is_synchronous_(shared.random.chance(0.5)) {
+      is_synchronous_(shared.random.chance(0.5)),
+      trials_(shared, domain, address_) {
+  if (shared.extras.chance(0.5)) pool_.emplace(shared, domain, number, address_);
   for (Slot& slot : slots_) renew(slot);
   make_machine();
   start();
 }
 
 void NetApplication::renew(Slot& slot) {
+  slot.is_going = true;
   slot.buffer.reset();  // if queued, its final event comes now
-  SIM_CHECK(shared_.findings, !slot.is_open, "{}: a buffer went without its final event", address_);
+  SIM_STATEMENT(shared_, 1, !slot.is_open, "{}: a buffer went without its final event", address_);
   slot = {};
   auto made = net::Buffer::allocate(domain_, kBufferSize);
   SIM_CHECK(shared_.findings, made.has_value(), "no buffer");
@@ -47,6 +51,9 @@ void NetApplication::make_machine() {
   machine_ = std::make_unique<net::TransferMachine>(
       domain_, [this](const net::MachineEvent& event) { on_machine_event(event); });
   if (is_synchronous_) (void)machine_->deliver_synchronously();
+  last_event_ = {};
+  if (pool_)
+    pool_->attach(*machine_, [this](const net::BufferEvent& event, bool is_first) { on_pool_event(event, is_first); });
   started_told_ = stopped_told_ = 0;
   books_ = {};
 }
@@ -73,9 +80,16 @@ void NetApplication::on_machine_event(const net::MachineEvent& event) {
 
 void NetApplication::act(const std::vector<std::string>& peers) {
   Random& random = shared_.random;
+  peers_ = &peers;
   if (is_ending_) {
     if (has_ended()) restart();
     return;
+  }
+  if (pool_ && shared_.extras.chance(0.2)) pool_->act(*machine_);
+  if (machine_->state() == net::MachineState::started) {
+    if (shared_.extras.chance(0.003)) trials_.try_addresses();
+    if (shared_.extras.chance(0.01))
+      kept_ = machine_->create_end_point(peers[shared_.extras.below(peers.size())]).value_or(net::EndPoint());
   }
   Slot& slot = slots_[random.below(slots_.size())];
   const double what = random.share();
@@ -83,8 +97,8 @@ void NetApplication::act(const std::vector<std::string>& peers) {
     if (!slot.is_open) submit(slot, peers);
   } else if (what < 0.80) {
     const bool was_queued = machine_->cancel(*slot.buffer);
-    SIM_CHECK(shared_.findings, was_queued == slot.is_open, "{}: cancel says {} of an operation that is {}", address_,
-              was_queued, slot.is_open ? "under way" : "over");
+    SIM_STATEMENT(shared_, 4, was_queued == slot.is_open, "{}: cancel says {} of an operation that is {}", address_,
+                  was_queued, slot.is_open ? "under way" : "over");
     slot.is_end_asked |= was_queued;
   } else if (what < 0.81) {
     slot.is_end_asked = true;
@@ -121,9 +135,7 @@ void NetApplication::begin_end() {
 
 void NetApplication::restart() {
   check_books();
-  const auto closed = machine_->close();
-  SIM_CHECK(shared_.findings, closed.has_value(), "{} would not close: {}", address_,
-            closed ? "" : closed.error().message);
+  trials_.close(*machine_, std::exchange(kept_, {}));
   ++shared_.restarts;
   is_ending_ = false;
   make_machine();
@@ -132,15 +144,18 @@ void NetApplication::restart() {
 
 void NetApplication::check_books() {
   const net::Statistics statistics = machine_->statistics();
-  SIM_CHECK(shared_.findings, started_told_ == 1 && stopped_told_ == 1, "{} stopped and told {} starts, {} stops",
-            address_, started_told_, stopped_told_);
+  SIM_STATEMENT(shared_, 5, started_told_ == 1 && stopped_told_ == 1, "{} stopped and told {} starts, {} stops",
+                address_, started_told_, stopped_told_);
   for (const Slot& slot : slots_)
-    SIM_CHECK(shared_.findings, !slot.is_open && !slot.buffer->is_queued(), "{} stopped with operation {} under way",
-              address_, slot.operation);
+    SIM_STATEMENT(shared_, 5, !slot.is_open && !slot.buffer->is_queued(), "{} stopped with operation {} under way",
+                  address_, slot.operation);
+  if (pool_) pool_->check_home();
   for (std::size_t i = 0; i < net::kQueueKinds; ++i) {
     const auto& [adds, deletes, successes, failures, time, bytes, most] = statistics.queues[i];
-    SIM_CHECK(shared_.findings, adds == books_[i].adds && adds == books_[i].ends,
-              "{} queue {}: {} adds told, {} made, {} ended", address_, i, adds, books_[i].adds, books_[i].ends);
+    SIM_STATEMENT(shared_, 16, adds == books_[i].adds && adds == books_[i].ends,
+                  "{} queue {}: {} adds told, {} made, {} ended", address_, i, adds, books_[i].adds, books_[i].ends);
+    SIM_STATEMENT(shared_, 16, bytes == books_[i].bytes, "{} queue {}: {} bytes told, {} delivered", address_, i, bytes,
+                  books_[i].bytes);
     SIM_CHECK(shared_.findings, deletes <= adds, "{} queue {}: more deletes than adds", address_, i);
     if (static_cast<QueueKind>(i) != QueueKind::message_receive)
       SIM_CHECK(shared_.findings, successes + failures == adds, "{} queue {}: {} and {} ended of {}", address_, i,
@@ -152,9 +167,11 @@ void NetApplication::submit(Slot& slot, const std::vector<std::string>& peers) {
   Random& random = shared_.random;
   slot.operation = ++shared_.operations;
   slot.kind = static_cast<QueueKind>(random.below(net::kQueueKinds));
-  slot.length = slot.other = slot.end_of_last = 0;
+  slot.length = slot.other = 0;
+  slot.filling = {};
   slot.is_end_asked = false;
-  slot.messages_left = 1;
+  if (machine_->state() == net::MachineState::started && shared_.extras.chance(0.02))
+    trials_.try_too_late(*machine_, *slot.buffer);
   slot.added = shared_.world.public_now();
   slot.deadline = random.chance(0.3) ? slot.added + Duration(random.between(1us, 200ms)) : fairlead::kNever;
   slot.is_open = true;  // the end may come before add() returns
@@ -186,15 +203,18 @@ Status NetApplication::submit_kind(Slot& slot, const std::vector<std::string>& p
   const auto any_offer = [&](QueueKind kind) -> const NetOffer* {
     if (shared_.offers.empty()) return nullptr;
     const NetOffer& found = shared_.offers[random.below(shared_.offers.size())];
-    return found.kind == kind ? &found : nullptr;
+    if (found.kind != kind) return nullptr;
+    if (machine_->state() == net::MachineState::started && shared_.extras.chance(0.05))
+      trials_.try_damaged(*machine_, buffer, found);
+    return &found;
   };
   switch (slot.kind) {
     case QueueKind::message_receive: {
-      slot.messages_left = static_cast<std::uint32_t>(random.between(1, 8));
+      slot.filling.messages_left = static_cast<std::uint32_t>(random.between(1, 8));
       slot.length = kBufferSize;
       return machine_->add(
-          buffer,
-          net::MessageReceive{.size_min = kMessageSize, .messages_max = slot.messages_left, .deadline = slot.deadline});
+          buffer, net::MessageReceive{
+                      .size_min = kMessageSize, .messages_max = slot.filling.messages_left, .deadline = slot.deadline});
     }
     case QueueKind::message_send: {
       const auto to = static_cast<std::uint32_t>(random.below(peers.size()));
@@ -248,64 +268,81 @@ bool NetApplication::may_end_as(const Slot& slot, Status status) const {
   return status == Status::stale && is_active;
 }
 
+// Callbacks of a machine do not nest, come in the order in which the engine completed the operations, and none follows
+// `stopped`.
+void NetApplication::check_turn(const net::BufferEvent& event) {
+  SIM_STATEMENT(shared_, 1, stopped_told_ == 0, "{}: an event after the stop", address_);
+  SIM_STATEMENT(shared_, 2, !is_calling_ && event.time >= last_event_, "{}: an event inside or before another one",
+                address_);
+  last_event_ = event.time;
+}
+
+void NetApplication::on_pool_event(const net::BufferEvent& event, bool is_first) {
+  check_turn(event);
+  Book& book = books_[static_cast<std::size_t>(QueueKind::message_receive)];
+  book.adds += is_first ? 1 : 0;
+  book.ends += event.is_final ? 1 : 0;
+  book.bytes += event.length;
+  const bool is_due = event.status == Status::ok || is_loss(event.status) || event.status == Status::canceled;
+  SIM_CHECK(shared_.findings, is_due && event.queue == QueueKind::message_receive,
+            "{}: a pool's buffer ended as {} of queue {}", address_, to_string(event.status),
+            static_cast<int>(event.queue));
+  shared_.succeeded += event.status == Status::ok ? 1 : 0;
+}
+
 void NetApplication::on_event(Slot& slot, const net::BufferEvent& event) {
   const fairlead::Instant now = shared_.world.public_now();
   shared_.trace.add(shared_.world.now(), {3, number_, slot.operation, static_cast<std::uint64_t>(event.status),
                                           event.length, event.offset, event.is_final ? 1U : 0U});
-  SIM_CHECK(shared_.findings, slot.is_open, "{}: an event for operation {}, which is over", address_, slot.operation);
+  check_turn(event);
+  is_calling_ = true;
+  SIM_STATEMENT(shared_, 1, slot.is_open, "{}: an event for operation {}, which is over", address_, slot.operation);
   SIM_CHECK(shared_.findings, event.queue == slot.kind, "{}: an event of another queue", address_);
   SIM_CHECK(shared_.findings, may_end_as(slot, event.status), "{}: operation {} of queue {} ended as {}", address_,
             slot.operation, static_cast<int>(slot.kind), to_string(event.status));
   SIM_CHECK(shared_.findings, event.time >= slot.added && event.time <= now, "{}: operation {} ended out of time",
             address_, slot.operation);
-  SIM_CHECK(shared_.findings, slot.deadline == fairlead::kNever || event.time <= slot.deadline + kEndsWithin,
-            "{}: operation {} ended {} ms after its deadline", address_, slot.operation,
-            std::chrono::duration_cast<std::chrono::milliseconds>(event.time - slot.deadline).count());
-  SIM_CHECK(shared_.findings, event.is_final || slot.kind == QueueKind::message_receive, "{}: an end that is none",
-            address_);
+  SIM_STATEMENT(shared_, 8, slot.deadline == fairlead::kNever || event.time <= slot.deadline + kEndsWithin,
+                "{}: operation {} ended {} ms after its deadline", address_, slot.operation,
+                std::chrono::duration_cast<std::chrono::milliseconds>(event.time - slot.deadline).count());
+  SIM_STATEMENT(shared_, 6, event.is_final || (slot.kind == QueueKind::message_receive && event.status == Status::ok),
+                "{}: an end that is none", address_);
+  Book& book = books_[static_cast<std::size_t>(slot.kind)];
   if (event.status == Status::ok) {
     ++shared_.succeeded;
     check_arrival(slot, event);
     if (slot.kind == QueueKind::message_send) shared_.messages.at(slot.operation).has_ended_well = true;
     if (slot.kind == QueueKind::active_bulk_send) shared_.puts.at(slot.operation).has_ended_well = true;
+    const bool is_receive = slot.kind == QueueKind::message_receive || slot.kind == QueueKind::passive_bulk_receive ||
+                            slot.kind == QueueKind::active_bulk_receive;
+    book.bytes += is_receive ? event.length : slot.length;
   }
+  is_calling_ = false;
   if (!event.is_final) return;
   // Overwrites memory that the engine has read: a late read gets other bytes, which the receiver detects.
   const bool is_read = slot.kind == QueueKind::message_send || slot.kind == QueueKind::passive_bulk_send ||
                        slot.kind == QueueKind::active_bulk_send;
   if (is_read) std::ranges::fill(event.buffer.segment(0), std::byte{0xdb});
-  ++books_[static_cast<std::size_t>(slot.kind)].ends;
+  ++book.ends;
   slot.is_open = false;
+  if (slot.is_going || is_ending_ || peers_ == nullptr || !shared_.extras.chance(0.2)) return;
+  is_calling_ = true;
+  submit(slot, *peers_);  // the final callback may add its buffer again
+  is_calling_ = false;
+  SIM_STATEMENT(shared_, 3, slot.is_open == slot.buffer->is_queued(), "{}: operation {} of a callback is {}queued",
+                address_, slot.operation, slot.is_open ? "not " : "");
 }
 
 void NetApplication::check_arrival(Slot& slot, const net::BufferEvent& event) {
-  const auto bytes = event.buffer.bytes(event.offset, event.length);
-  const auto take = [&](std::map<std::uint64_t, NetSending>& sendings, std::uint32_t to, const char* what) {
-    const auto found = sendings.find(name_in(bytes));
-    SIM_CHECK(shared_.findings, found != sendings.end(), "{}: a {} that nobody sent", address_, what);
-    if (found == sendings.end()) return;
-    NetSending& sending = found->second;
-    SIM_CHECK(shared_.findings, sending.to == to, "{}: a {} for somebody else", address_, what);
-    SIM_CHECK(shared_.findings, sending.size == event.length, "{}: a {} of {} bytes has {}, operation {}", address_,
-              what, sending.size, event.length, found->first);
-    SIM_CHECK(shared_.findings, !find_wrong(bytes, found->first), "{}: a damaged {}", address_, what);
-    SIM_CHECK(shared_.findings, !sending.has_arrived, "{}: a {} arrived twice", address_, what);
-    sending.has_arrived = true;
-    if (event.sender)
-      SIM_CHECK(shared_.findings, event.sender.address() == sending.sender, "{} is not {}", event.sender.address(),
-                sending.sender);
-  };
   switch (slot.kind) {
     case QueueKind::message_receive:
-      SIM_CHECK(shared_.findings, slot.messages_left > 0, "{}: more messages than asked for", address_);
-      SIM_CHECK(shared_.findings, event.offset >= slot.end_of_last, "{}: messages overlap", address_);
-      --slot.messages_left;
-      slot.end_of_last = event.offset + event.length;
-      return take(shared_.messages, number_, "message");
+      shared_.check_place(slot.filling, event, kMessageSize, address_);
+      return shared_.check_arrival(shared_.messages, number_, event, address_);
     case QueueKind::passive_bulk_receive:
-      return take(shared_.puts, static_cast<std::uint32_t>(slot.operation), "transfer");
+      return shared_.check_arrival(shared_.puts, static_cast<std::uint32_t>(slot.operation), event, address_);
     case QueueKind::active_bulk_receive:
-      SIM_CHECK(shared_.findings, event.length == slot.length && !find_wrong(bytes, slot.other),
+      SIM_CHECK(shared_.findings,
+                event.length == slot.length && !find_wrong(event.buffer.bytes(event.offset, event.length), slot.other),
                 "{}: a damaged transfer of {} bytes, {} wanted", address_, event.length, slot.length);
       return;
     default:

@@ -2,48 +2,17 @@
 // One transfer machine of a swarm with its buffers, and the expected state of their operations.
 
 #include <array>
-#include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include <fairlead/net.hpp>
 
-#include "sim/findings.hpp"
-#include "sim/net_world.hpp"
-#include "sim/trace.hpp"
+#include "sim/net_pool.hpp"
+#include "sim/net_shared.hpp"
+#include "sim/net_trials.hpp"
 
 namespace fairlead::sim {
-
-/// Memory that a machine has exposed. It may have ended by now.
-struct NetOffer {
-  net::BufferDescriptor descriptor;
-  net::QueueKind kind = net::QueueKind::passive_bulk_receive;
-  std::uint64_t operation = 0;
-  std::uint64_t size = 0;
-};
-
-/// Bytes in transit between applications, by the number of the sending operation.
-struct NetSending {
-  std::uint32_t to = 0;  // message: the machine's number; put: the number of the offer's operation
-  std::uint64_t size = 0;
-  std::string sender;
-  bool has_arrived = false;
-  bool has_ended_well = false;
-};
-
-/// State that all applications of a swarm share.
-struct NetShared {
-  NetShared(NetWorld& its_world, Random& its_random, Findings& its_findings, Trace& its_trace)
-      : world(its_world), random(its_random), findings(its_findings), trace(its_trace) {}
-
-  NetWorld& world;
-  Random& random;
-  Findings& findings;
-  Trace& trace;
-  std::uint64_t operations = 0, succeeded = 0, restarts = 0;
-  std::vector<NetOffer> offers;
-  std::map<std::uint64_t, NetSending> messages, puts;
-};
 
 class NetApplication {
  public:
@@ -63,18 +32,18 @@ class NetApplication {
  private:
   struct Slot {
     std::unique_ptr<net::Buffer> buffer;
-    bool is_open = false;  // an operation of this application is under way
+    bool is_open = false;   // an operation of this application is under way
+    bool is_going = false;  // the buffer is being destroyed
     net::QueueKind kind = net::QueueKind::message_receive;
     std::uint64_t operation = 0;
-    std::uint64_t length = 0;       // bytes that it sends or may receive
-    std::uint64_t other = 0;        // active: the offer's operation
-    std::uint64_t end_of_last = 0;  // message_receive: no later message begins before this offset
-    std::uint32_t messages_left = 0;
+    std::uint64_t length = 0;  // bytes that it sends or may receive
+    std::uint64_t other = 0;   // active: the offer's operation
+    NetFilling filling;        // message_receive
     bool is_end_asked = false;
     fairlead::Instant added, deadline = fairlead::kNever;
   };
   struct Book {
-    std::uint64_t adds = 0, ends = 0;
+    std::uint64_t adds = 0, ends = 0, bytes = 0;
   };
 
   void make_machine();
@@ -83,6 +52,8 @@ class NetApplication {
   void submit(Slot& slot, const std::vector<std::string>& peers);
   Status submit_kind(Slot& slot, const std::vector<std::string>& peers);
   void on_event(Slot& slot, const net::BufferEvent& event);
+  void on_pool_event(const net::BufferEvent& event, bool is_first);
+  void check_turn(const net::BufferEvent& event);
   void check_arrival(Slot& slot, const net::BufferEvent& event);
   bool may_end_as(const Slot& slot, Status status) const;
   void on_machine_event(const net::MachineEvent& event);
@@ -94,6 +65,12 @@ class NetApplication {
   std::string address_;
   bool is_synchronous_;
   bool is_ending_ = false;
+  bool is_calling_ = false;         // a callback is running
+  fairlead::Instant last_event_{};  // of this machine
+  const std::vector<std::string>* peers_ = nullptr;
+  NetTrials trials_;
+  std::optional<NetPool> pool_;  // outlives the machine
+  net::EndPoint kept_;
   std::uint32_t started_told_ = 0, stopped_told_ = 0;
   std::unique_ptr<net::TransferMachine> machine_;
   std::array<Slot, 12> slots_;

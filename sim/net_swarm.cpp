@@ -9,6 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
+constexpr std::uint64_t kExtras = 0x6578'7472'6173'2115;
 constexpr base::Duration kQuiet = 3s;
 constexpr base::Duration kNetEndsWithin = 60s;  // after the last action, on a healed network
 
@@ -52,7 +53,8 @@ NetReport run_net_swarm(std::uint64_t seed) {
   const bool is_sealed = seals.chance(0.35);
   ENSURE(!is_sealed || options.set(engine::Option::seal_rekey_bytes, 64 << 10).has_value(), "an option out of range");
   NetWorld world(world_seed, options, is_one_machine, is_sealed);
-  NetShared shared{world, random, findings, trace};
+  Random extras(seed ^ kExtras);
+  NetShared shared{world, random, extras, findings, trace};
   const base::Instant began = world.now();
   const path::SimLink usual = draw_link(random);
   world.network().set_default_link(usual);
@@ -105,6 +107,7 @@ NetReport run_net_swarm(std::uint64_t seed) {
           .operations = shared.operations,
           .succeeded = shared.succeeded,
           .restarts = shared.restarts,
+          .statements = shared.statements,
           .through_memory = world.through_memory(),
           .time = world.now() - began};
 }

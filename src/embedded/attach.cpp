@@ -17,6 +17,7 @@
 #include "base/event_descriptor.hpp"
 #include "base/log.hpp"
 #include "base/log_file.hpp"
+#include "base/numa.hpp"
 #include "embedded/embedded_core.hpp"
 #include "embedded/open_shm.hpp"
 #include "engine/handover.hpp"
@@ -145,6 +146,8 @@ Result<std::shared_ptr<EmbeddedCore>> start_engine(const base::SocketAddress& lo
   if (::getrandom(random.data(), sizeof random, 0) != sizeof random) {
     return std::unexpected(Error{Status::system, errno, "getrandom failed: an engine needs random bits for its epoch"});
   }
+  // For the engine's tables, its shared memory, and all that its thread is the first to touch.
+  const base::NearNode near(base::near_node());
   auto core = make_engine(local, options, random, {});
   if (!core) return core;
   if (auto started = (*core)->start(); !started) return std::unexpected(std::move(started.error()));
@@ -157,6 +160,7 @@ Result<std::shared_ptr<EmbeddedCore>> restore_embedded(const engine::EngineState
                                                        const engine::EngineOptions& options) {
   Registry& all = *registry;
   const std::scoped_lock lock(all.mutex);
+  const base::NearNode near(base::near_node());
   auto core = make_engine(state.address, options, {state.epoch, state.seed}, std::move(socket));
   if (!core) return core;
   if ((*core)->address() != state.address || all.engines.contains(state.address)) {

@@ -5,9 +5,12 @@
 #include <new>
 #include <utility>
 
+#include "base/numa.hpp"
+
 namespace fairlead::host {
 
 Result<std::shared_ptr<ClientMemory>> ClientMemory::create() {
+  const base::NearNode near(base::near_node());
   auto arena = shm::Arena::create(Layout::head_bytes(), kBytes);
   if (!arena) {
     arena.error().message += "; or FAIRLEAD_CORE=embedded";

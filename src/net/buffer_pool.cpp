@@ -5,12 +5,18 @@
 
 #include <fmt/format.h>
 
+#include "base/numa.hpp"
 #include "net/machine.hpp"
 #include "net/pool_state.hpp"
 #include "net/refused.hpp"
 
 namespace fairlead::net {
 namespace {
+
+void place(const BufferState& buffer, std::optional<unsigned> node) {
+  for (const iovec& piece : buffer.memory)
+    base::place_near({static_cast<const std::byte*>(piece.iov_base), piece.iov_len}, node);
+}
 
 // noexcept: the caller may hold a machine's turn, which an exception would leave taken for ever.
 void tell(const std::function<void()>& callback) noexcept {
@@ -40,10 +46,11 @@ Result<std::size_t> PoolState::provision(std::size_t count) {
     BufferState& state = BufferState::of(**buffer);
     std::unique_lock lock(mutex_);
     PooledBuffer& pooled = all_.emplace_back();
+    pooled.buffer = std::move(*buffer);
+    place(state, node_);
     lock.unlock();
     pooled.spare.memory = state.memory;
     pooled.spare.cookie = state.cookie();
-    pooled.buffer = std::move(*buffer);
     pooled.pool = this;
     state.pooled = &pooled;
     state.phase.store(BufferState::Phase::pooled, std::memory_order_release);
@@ -51,6 +58,13 @@ Result<std::size_t> PoolState::provision(std::size_t count) {
   }
   refill_machines();  // each machine's share may have grown
   return made;
+}
+
+void PoolState::place_near(std::optional<unsigned> node) {
+  const std::scoped_lock lock(mutex_);
+  if (!node || node_) return;
+  node_ = node;
+  for (const PooledBuffer& pooled : all_) place(BufferState::of(*pooled.buffer), node_);
 }
 
 bool PoolState::prune() {

@@ -17,7 +17,12 @@ namespace {
 net::MachineCallback adapt_machine(fairlead_net_machine_callback callback, void* user) {
   if (callback == nullptr) return {};
   return [callback, user](const net::MachineEvent& event) {
-    const std::string text(event.text), peer(event.peer);  // 0-terminated copies
+    std::string text, peer;  // 0-terminated copies; empty without memory, since nobody catches what leaves a callback
+    c::guarded_or(false, [&] {
+      text = event.text;
+      peer = event.peer;
+      return true;
+    });
     const fairlead_net_machine_event told{
         .struct_size = sizeof(told),
         .kind = static_cast<fairlead_net_machine_event_kind>(event.kind),

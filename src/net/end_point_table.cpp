@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <new>
 
 #include "net/net_address.hpp"
 #include "net/taken_events.hpp"
@@ -54,14 +55,20 @@ EndPointTable::~EndPointTable() {
 }
 
 EndPoint EndPointTable::find_or_make(const engine::RemotePort& remote) {
-  if (last_ != nullptr && last_->remote == remote) [[likely]]
-    return EndPointState::refer(last_);
-  const std::uint64_t hash = index_.hash(remote);
-  if (EndPointState* const found = index_.find(remote, hash); found != nullptr) {
-    last_ = found;
-    return EndPointState::refer(last_);
+  if (last_ == nullptr || last_->remote != remote) [[unlikely]] {
+    const std::uint64_t hash = index_.hash(remote);
+    if (size() >= sweep_at_ && !is_lent_ && index_.find(remote, hash) == nullptr) sweep();
+    last_ = find_or_make(remote, hash);
   }
-  if (size() >= sweep_at_) sweep();
+  return EndPointState::refer(last_);
+}
+
+EndPointState* EndPointTable::find_or_make(const engine::RemotePort& remote, std::uint64_t hash) {
+  EndPointState* const found = index_.find(remote, hash);
+  return found != nullptr ? found : make(remote, hash);
+}
+
+EndPointState* EndPointTable::make(const engine::RemotePort& remote, std::uint64_t hash) {
   index_.reserve_one();
   auto state = std::make_unique<EndPointState>();
   state->remote = remote;
@@ -70,23 +77,42 @@ EndPoint EndPointTable::find_or_make(const engine::RemotePort& remote) {
   state->place = take_place(state.get());
   state->serial = next_serial_++;
   index_.insert(state.get(), hash);
-  last_ = state.release();
-  return EndPointState::refer(last_);
+  return state.release();
 }
 
-void EndPointTable::prefetch_senders(std::span<const engine::Completion> completions) const noexcept {
-  if (size() < kPrefetchLeast) return;
+void EndPointTable::lend_senders(std::span<const engine::RemotePort* const> sources,
+                                 std::span<EndPointState*> senders) noexcept {
+  if (size() >= sweep_at_) sweep();
+  is_lent_ = true;
   std::array<std::uint64_t, TakenEvents::kMost> hashes;
-  std::size_t count = 0;
-  const engine::RemotePort* before = last_ == nullptr ? nullptr : &last_->remote;
-  for (const engine::Completion& completion : completions) {
-    if (before != nullptr && *before == completion.source) continue;  // messages of one sender tend to come in runs
-    before = &completion.source;
-    if (count == hashes.size()) break;
-    hashes[count] = index_.hash(completion.source);
-    index_.prefetch_slot(hashes[count++]);
+  const bool is_large = size() >= kPrefetchLeast;
+  const auto is_repeated = [&](std::size_t i) {  // messages of one sender tend to come in runs
+    return i > 0 && sources[i - 1] != nullptr && *sources[i - 1] == *sources[i];
+  };
+  if (is_large) {
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      if (sources[i] == nullptr || is_repeated(i)) continue;
+      hashes[i] = index_.hash(*sources[i]);
+      index_.prefetch_slot(hashes[i]);
+    }
+    for (std::size_t i = 0; i < sources.size(); ++i)
+      if (sources[i] != nullptr && !is_repeated(i)) index_.prefetch_state(hashes[i]);
   }
-  for (const std::uint64_t hash : std::span(hashes).first(count)) index_.prefetch_state(hash);
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    senders[i] = nullptr;
+    if (sources[i] == nullptr) continue;
+    if (is_repeated(i)) {
+      senders[i] = senders[i - 1];
+    } else if (last_ != nullptr && last_->remote == *sources[i]) {
+      senders[i] = last_;
+    } else {
+      try {
+        senders[i] = last_ = find_or_make(*sources[i], is_large ? hashes[i] : index_.hash(*sources[i]));
+      } catch (const std::bad_alloc&) {
+        senders[i] = nullptr;
+      }
+    }
+  }
 }
 
 std::uint32_t EndPointTable::take_place(EndPointState* state) {

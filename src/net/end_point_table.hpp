@@ -5,7 +5,8 @@
 // references with plain atomic operations. Only the table, under its machine's lock, makes a new reference without
 // holding one. So when the table's reference is the only one, the table can safely drop the object, and nobody else
 // can. Such objects stay for their sender's next message. A sweep removes them whenever the table has doubled, so
-// strangers cannot make it grow without bound.
+// strangers cannot make it grow without bound. The senders of a batch of messages are lent without a reference: no
+// sweep happens until they are released.
 
 #include <atomic>
 #include <cstdint>
@@ -22,6 +23,7 @@ namespace fairlead::net {
 
 struct alignas(64) EndPointState {                       // a look-up reads only the first cache line
   static EndPoint refer(EndPointState* state) noexcept;  // adds a reference
+  static EndPoint adopt(EndPointState* state) noexcept { return EndPoint(state); }
   static EndPointState* of(const EndPoint& end_point) noexcept { return end_point.state_; }
 
   std::atomic<std::uint32_t> references{1};  // decremented with acq_rel, incremented relaxed
@@ -30,6 +32,22 @@ struct alignas(64) EndPointState {                       // a look-up reads only
   const EndPointTable* table = nullptr;  // only compared, never dereferenced
   std::uint32_t place = 0;               // index in the table
   std::uint32_t serial = 0;              // distinguishes the successive users of that index
+};
+
+/// An end point that the table keeps meanwhile, so this counts as no reference. Copies of get() do.
+class LentEndPoint {
+ public:
+  /// May be null.
+  explicit LentEndPoint(EndPointState* state) noexcept : end_point_(EndPointState::adopt(state)) {}
+  LentEndPoint(const LentEndPoint&) = delete;
+  LentEndPoint& operator=(const LentEndPoint&) = delete;
+  ~LentEndPoint() {}  // releases nothing
+  const EndPoint& get() const noexcept { return end_point_; }
+
+ private:
+  union {
+    EndPoint end_point_;
+  };
 };
 
 class EndPointTable {
@@ -41,8 +59,10 @@ class EndPointTable {
   EndPointTable& operator=(const EndPointTable&) = delete;
 
   EndPoint find_or_make(const engine::RemotePort& remote);
-  /// Prefetches what find_or_make() will read for the senders of these completions.
-  void prefetch_senders(std::span<const engine::Completion> completions) const noexcept;
+  /// Finds or makes the end points of these addresses (null: none), and lends them until release_senders(). A sender
+  /// is null if there is no memory for it. In a large table the look-ups overlap, so that cache misses do, too.
+  void lend_senders(std::span<const engine::RemotePort* const> sources, std::span<EndPointState*> senders) noexcept;
+  void release_senders() noexcept { is_lent_ = false; }
   /// Returns null if the table has no such end point, or no longer has it.
   const EndPointState* find(const Destination& destination) const noexcept;
   /// Returns whether any end point belongs to that engine. Scans the whole table.
@@ -57,6 +77,8 @@ class EndPointTable {
   // Objects; a smaller table stays in the cache without prefetching.
   static constexpr std::size_t kPrefetchLeast = 4096;
 
+  EndPointState* make(const engine::RemotePort& remote, std::uint64_t hash);
+  EndPointState* find_or_make(const engine::RemotePort& remote, std::uint64_t hash);
   std::uint32_t take_place(EndPointState* state);
   void sweep();
 
@@ -67,6 +89,7 @@ class EndPointTable {
   std::uint32_t next_serial_;
   EndPointState* last_ = nullptr;  // result of the last look-up: messages of one sender tend to come in runs
   std::size_t sweep_at_ = kSweepLeast;
+  bool is_lent_ = false;
 };
 
 }  // namespace fairlead::net

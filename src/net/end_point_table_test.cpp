@@ -84,17 +84,75 @@ TEST(EndPointTable, ForgetsStrangers) {
   }
 }
 
-// Any number of senders, known or not.
-TEST(EndPointTable, PrefetchesWithoutMakingAny) {
-  EndPointTable table(1);
+class LentSenders : public ::testing::Test {
+ protected:
+  /// Lends the end points of the processes `first`, `first` + 1, ..., each twice, and of nobody in between.
+  std::vector<EndPointState*> lend(std::uint16_t first, std::size_t count) {
+    std::vector<engine::RemotePort> remotes;
+    std::vector<const engine::RemotePort*> sources;
+    for (std::size_t i = 0; i < count; ++i) remotes.push_back(remote(static_cast<std::uint16_t>(first + i)));
+    for (const engine::RemotePort& one : remotes) sources.insert(sources.end(), {&one, &one, nullptr});
+    std::vector<EndPointState*> lent(sources.size()), senders;
+    table_.lend_senders(sources, lent);
+    for (std::size_t i = 0; i < count; ++i) {
+      EXPECT_EQ(lent[3 * i], lent[3 * i + 1]);
+      EXPECT_EQ(lent[3 * i + 2], nullptr);
+      senders.push_back(lent[3 * i]);
+    }
+    return senders;
+  }
+  EndPointTable table_{1};
+};
+
+// In a small table and in one with so many that they are prefetched.
+TEST_F(LentSenders, AreThoseThatAreKnownOrNew) {
   std::vector<EndPoint> kept;
-  for (std::uint16_t i = 1; i <= 5000; ++i) kept.push_back(table.find_or_make(remote(i)));
-  std::vector<engine::Completion> messages(300);
-  for (std::uint16_t i = 0; i < messages.size(); ++i) messages[i].source = remote(4900 + i);
-  table.prefetch_senders(messages);
-  EXPECT_EQ(table.size(), kept.size());
-  for (std::size_t i = 4900; i <= kept.size(); ++i)
-    EXPECT_EQ(table.find_or_make(remote(static_cast<std::uint16_t>(i))), kept[i - 1]);
+  for (const std::uint16_t known : {std::uint16_t{30}, std::uint16_t{5000}}) {
+    while (kept.size() < known)
+      kept.push_back(table_.find_or_make(remote(static_cast<std::uint16_t>(kept.size() + 1))));
+    const auto first = static_cast<std::uint16_t>(known - 19);
+    const auto senders = lend(first, 40);
+    for (std::size_t i = 0; i < 40; ++i) {
+      ASSERT_NE(senders[i], nullptr);
+      EXPECT_EQ(senders[i]->remote, remote(static_cast<std::uint16_t>(first + i)));
+      if (i < 20) {
+        EXPECT_EQ(senders[i], EndPointState::of(kept[first + i - 1]));
+      }
+    }
+    table_.release_senders();
+  }
+}
+
+// While senders are lent, strangers do not displace them. A copy stays for longer.
+TEST_F(LentSenders, StayUntilTheyAreReleased) {
+  const auto senders = lend(1, 2);
+  EndPoint copy;
+  {
+    const LentEndPoint first(senders[0]), second(senders[1]), nobody(nullptr);
+    copy = second.get();
+    EXPECT_EQ(first.get().address(), "10.0.0.5@udp:1:34:1");
+    EXPECT_FALSE(nobody.get());
+  }
+  EXPECT_EQ(senders[0]->references, 1U);
+  EXPECT_EQ(senders[1]->references, 2U);
+  const Destination released = LentEndPoint(senders[0]).get();
+  for (std::uint16_t i = 10; i < 10 + 2 * EndPointTable::kSweepLeast; ++i) table_.find_or_make(remote(i));
+  EXPECT_GT(table_.size(), 2 * EndPointTable::kSweepLeast);
+  EXPECT_EQ(table_.find(released), senders[0]);
+  table_.release_senders();
+  table_.find_or_make(remote(5));
+  EXPECT_EQ(table_.size(), 2U);
+  EXPECT_EQ(table_.find(released), nullptr);
+  EXPECT_EQ(copy.address(), "10.0.0.5@udp:2:34:1");
+}
+
+// Strangers that come in batches do not make the table grow either.
+TEST_F(LentSenders, AreSweptBetweenBatches) {
+  for (std::uint32_t first = 1; first < 60'000; first += 40) {
+    lend(static_cast<std::uint16_t>(first), 40);
+    table_.release_senders();
+    ASSERT_LE(table_.size(), EndPointTable::kSweepLeast + 40);
+  }
 }
 
 TEST(EndPointTable, CopiesNeedNoLock) {

@@ -1,6 +1,6 @@
 #pragma once
 // A Core without an engine. It records each submitted operation; the test decides how and in which order operations
-// end.
+// end. What the fake does by itself, it does as an engine: both pass core_contract_test.cpp.
 
 #include <algorithm>
 #include <atomic>
@@ -26,9 +26,12 @@ class FakeCore final : public engine::Core {
     char kind = 0;  // r receive, s send, e expose, p put, g get
     std::uint64_t cookie = 0;
     std::uint64_t length = 0;
-    engine::RemotePort target;
+    engine::RemotePort target{};
     std::uint64_t key = 0;
     bool is_cancelled = false;
+    // Receives: size of the buffer, bytes used of it, and how many messages it may still take.
+    std::uint64_t size = 0, used = 0;
+    std::uint32_t messages_left = 0;
   };
 
   explicit FakeCore(const base::SocketAddress& address) : address_(address) {}
@@ -49,6 +52,13 @@ class FakeCore final : public engine::Core {
     ASSERT_LT(index, submitted_.size());
     finish(std::next(submitted_.begin(), static_cast<std::ptrdiff_t>(index))->first, status, 0, 0, true, {});
   }
+  /// Delivers a message as an engine does: to the first buffer with room, else to a spare, else it is dropped.
+  void arrive(std::uint64_t length, engine::RemotePort source = {}) {
+    const std::scoped_lock lock(mutex_);
+    if (place(length, source)) return;
+    if (post_spare() && place(length, source)) return;
+    count_drop();
+  }
   /// From now on a cancelled operation ends only by complete().
   void hold_cancels() { holds_cancels_ = true; }
   void fail_next(Status status) { next_failure_ = status; }
@@ -64,9 +74,7 @@ class FakeCore final : public engine::Core {
   }
   void drop_message() {
     const std::scoped_lock lock(mutex_);
-    ++dropped_;
-    interrupted_.merge(std::exchange(watching_drops_, {}));
-    changed_.notify_all();
+    count_drop();
   }
   std::vector<Submitted> submitted() const {
     const std::scoped_lock lock(mutex_);
@@ -111,6 +119,7 @@ class FakeCore final : public engine::Core {
 
   Status reserve_events(engine::PortHandle, std::uint32_t count) override {
     if (next_failure_ == Status::no_memory) return next_failure_.exchange(Status::ok);
+    if (count > kEventsMax - reserved_) return Status::no_memory;
     reserved_ += count;
     return Status::ok;
   }
@@ -120,7 +129,14 @@ class FakeCore final : public engine::Core {
   }
 
   Status post_receive(engine::PortHandle, const engine::Receive& receive, engine::OperationHandle& operation) override {
-    return submit({'r', receive.cookie, receive.size_min, {}, 0, false}, operation);
+    std::uint64_t size = 0;
+    for (const iovec& piece : receive.memory) size += piece.iov_len;
+    return submit({.kind = 'r',
+                   .cookie = receive.cookie,
+                   .length = receive.size_min,
+                   .size = size,
+                   .messages_left = receive.messages_max},
+                  operation);
   }
   void set_spares(engine::PortHandle, const engine::SparePlan& plan) override {
     const std::scoped_lock lock(mutex_);
@@ -136,7 +152,8 @@ class FakeCore final : public engine::Core {
     return {posted, plan_.spares && plan_.length > posted ? plan_.length - posted : 0, posted};
   }
   Status send(engine::PortHandle, const engine::Send& send, engine::OperationHandle& operation) override {
-    return submit({'s', send.part.cookie, send.part.length, send.to, 0, false}, operation);
+    if (send.part.length > message_size_max()) return Status::message_size;
+    return submit({.kind = 's', .cookie = send.part.cookie, .length = send.part.length, .target = send.to}, operation);
   }
   std::size_t send_all(engine::PortHandle port, const engine::RemotePort& to, std::span<const link::SendPart> parts,
                        std::span<engine::OperationHandle> operations, Status& status) override {
@@ -149,14 +166,24 @@ class FakeCore final : public engine::Core {
   }
   Status expose(engine::PortHandle, const engine::Exposure& exposure, engine::OperationHandle& operation,
                 std::uint64_t& key) override {
-    key = 1000 + exposure.cookie % 1000;
-    return submit({'e', exposure.cookie, exposure.length, {}, key, false}, operation);
+    key = next_key_++;
+    return submit({.kind = 'e', .cookie = exposure.cookie, .length = exposure.length, .key = key}, operation);
   }
   Status put(engine::PortHandle, const engine::Transfer& transfer, engine::OperationHandle& operation) override {
-    return submit({'p', transfer.cookie, transfer.length, transfer.target, transfer.key, false}, operation);
+    return submit({.kind = 'p',
+                   .cookie = transfer.cookie,
+                   .length = transfer.length,
+                   .target = transfer.target,
+                   .key = transfer.key},
+                  operation);
   }
   Status get(engine::PortHandle, const engine::Transfer& transfer, engine::OperationHandle& operation) override {
-    return submit({'g', transfer.cookie, transfer.length, transfer.target, transfer.key, false}, operation);
+    return submit({.kind = 'g',
+                   .cookie = transfer.cookie,
+                   .length = transfer.length,
+                   .target = transfer.target,
+                   .key = transfer.key},
+                  operation);
   }
 
   bool cancel(engine::PortHandle, engine::OperationHandle operation) override {
@@ -215,15 +242,45 @@ class FakeCore final : public engine::Core {
   std::string describe_peer(const base::SocketAddress& peer) const override { return "never met " + peer.to_string(); }
 
  private:
+  static constexpr std::uint32_t kEventsMax = 1U << 20;
+
   void fill_up() {
-    while (plan_.spares && spares_.size() < plan_.length && granted_ > 0) {
-      engine::Spare* const spare = plan_.spares->take(plan_.colour);
-      if (spare == nullptr) return plan_.spares->want();
-      --granted_;
-      spare->operation = {next_slot_++, 1};
-      spares_.insert(spare->operation.slot);
-      submitted_.emplace(spare->operation.slot, Submitted{'r', spare->cookie, plan_.size_min, {}, 0, false});
+    while (spares_.size() < plan_.length && post_spare()) continue;
+  }
+  bool post_spare() {
+    if (!plan_.spares || granted_ == 0) return false;
+    engine::Spare* const spare = plan_.spares->take(plan_.colour);
+    if (spare == nullptr) {
+      plan_.spares->want();
+      return false;
     }
+    --granted_;
+    spare->operation = {next_slot_++, 1};
+    spares_.insert(spare->operation.slot);
+    submitted_.emplace(spare->operation.slot, Submitted{.kind = 'r',
+                                                        .cookie = spare->cookie,
+                                                        .length = plan_.size_min,
+                                                        .size = plan_.spares->size(),
+                                                        .messages_left = plan_.messages_max});
+    return true;
+  }
+  // Returns false if no buffer has room.
+  bool place(std::uint64_t length, const engine::RemotePort& source) {
+    for (auto& [slot, receive] : submitted_) {
+      if (receive.kind != 'r' || receive.size - receive.used < length) continue;
+      const std::uint64_t offset = receive.used;
+      receive.used += length;
+      --receive.messages_left;
+      const bool is_final = receive.messages_left == 0 || receive.size - receive.used < receive.length;
+      finish(slot, Status::ok, length, offset, is_final, source);
+      return true;
+    }
+    return false;
+  }
+  void count_drop() {
+    ++dropped_;
+    interrupted_.merge(std::exchange(watching_drops_, {}));
+    changed_.notify_all();
   }
   Status submit(const Submitted& operation, engine::OperationHandle& handle) {
     if (next_failure_ != Status::ok) return next_failure_.exchange(Status::ok);
@@ -257,6 +314,7 @@ class FakeCore final : public engine::Core {
   std::set<std::uint32_t> spares_;  // slots
   std::atomic<std::uint32_t> granted_ = 0;
   std::uint32_t next_slot_ = 0;
+  std::atomic<std::uint64_t> next_key_ = 1000;
   std::atomic<std::uint32_t> reserved_ = 0;
   std::uint64_t dropped_ = 0;
   std::atomic<std::uint64_t> waits_ = 0;

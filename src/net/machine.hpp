@@ -209,7 +209,6 @@ class Machine : public std::enable_shared_from_this<Machine> {
   DropReport drops_;
   LossReport losses_;
   StatisticsReport figures_;
-  EndPoint last_sender_;  // sender of the message delivered last
   // A sleeping thread looks again by this time. While no thread sleeps, it is so early that no deadline is earlier.
   Instant armed_ = kNever;
 

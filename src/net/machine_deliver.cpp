@@ -1,6 +1,7 @@
 // Moves events from the Core to the callbacks, on the thread that has the turn.
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
@@ -19,6 +20,10 @@ void call_back(const BufferCallback& callback, const BufferEvent& event) noexcep
   callback(event);
 }
 
+bool is_message(const engine::Completion& completion) {
+  return completion.status == Status::ok && BufferState::of(completion.cookie).kind == QueueKind::message_receive;
+}
+
 }  // namespace
 
 // Takes the next batch of events from the Core and updates the books for them. All previous events are delivered.
@@ -28,8 +33,12 @@ bool Machine::take_events(std::size_t most, Look look) {
   const std::size_t count = look == Look::pass ? core.poll(port_.handle, to) : core.next_events(port_.handle, to);
   OperationQueues::Released released;
   const std::span taken = taken_.fill(count);
-  port_.end_points.prefetch_senders(taken);
-  for (engine::Completion& completion : taken) queues_.settle(completion, released);
+  std::array<const engine::RemotePort*, TakenEvents::kMost> sources;
+  for (std::size_t i = 0; i < count; ++i) {
+    queues_.settle(taken[i], released);
+    sources[i] = is_message(taken[i]) ? &taken[i].source : nullptr;
+  }
+  if (count > 0) port_.end_points.lend_senders(std::span(sources).first(count), taken_.senders());
   if (released.events > 0) core.release_events(port_.handle, released.events);
   if (released.spares > 0) core.grant_spares(port_.handle, released.spares);
   return count != 0;
@@ -37,9 +46,6 @@ bool Machine::take_events(std::size_t most, Look look) {
 
 // Delivers at most `most` of the taken events. Releases the lock meanwhile, so callbacks may reenter the machine.
 std::size_t Machine::tell_events(Lock& lock, std::size_t most) {
-  // Most messages have the same sender as the previous one, so one reference is reused.
-  EndPoint sender = std::exchange(last_sender_, EndPoint());
-  const EndPoint nobody;
   BufferState::Calling calling(turn_.told());
   const bool is_thread = is_thread_delivering();
   std::size_t told = 0;
@@ -50,12 +56,8 @@ std::size_t Machine::tell_events(Lock& lock, std::size_t most) {
     const engine::Completion& completion = taken_.next();
     BufferState& buffer = BufferState::of(completion.cookie);
     const bool is_ok = completion.status == Status::ok;
-    const bool is_message = is_ok && buffer.kind == QueueKind::message_receive;
-    if (is_message && (!sender || EndPointState::of(sender)->remote != completion.source)) [[unlikely]] {
-      lock.lock();
-      sender = port_.end_points.find_or_make(completion.source);
-      lock.unlock();
-    }
+    const bool has_place = is_message(completion) && !completion.is_loan;
+    const LentEndPoint sender(taken_.sender());
     const bool has_handle = buffer.face != nullptr;
     BufferState::StandIn stand_in;
     Buffer& face = has_handle ? *buffer.face : stand_in.of(buffer);
@@ -67,9 +69,9 @@ std::size_t Machine::tell_events(Lock& lock, std::size_t most) {
                             .status = completion.status,
                             .is_final = completion.is_final,
                             .length = is_ok && is_receive(buffer.kind) ? completion.length : 0,
-                            .offset = is_message && !completion.is_loan ? completion.offset : 0,
+                            .offset = has_place ? completion.offset : 0,
                             .time = to_public(completion.time_ns),
-                            .sender = is_message ? sender : nobody,
+                            .sender = sender.get(),
                             .machine = face_,
                             .loan = completion.is_loan ? &loan : nullptr};
     const bool is_provided = buffer.events == 0;
@@ -93,7 +95,7 @@ std::size_t Machine::tell_events(Lock& lock, std::size_t most) {
     ++told;
   }
   lock.lock();
-  if (sender) last_sender_ = std::move(sender);
+  if (taken_.is_empty()) port_.end_points.release_senders();
   return told;
 }
 

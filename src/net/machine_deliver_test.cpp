@@ -93,6 +93,34 @@ TEST_F(MachineTest, AFinalCallbackMaySetThoseOfTheOtherQueues) {
   EXPECT_EQ(sent, 1);
 }
 
+// Their end points go when the table has grown, unless the application refers to them.
+TEST_F(MachineTest, StrangersAreForgotten) {
+  constexpr std::uint16_t kStrangers = 3000;
+  start_synchronous();
+  Destination first;
+  EndPoint second;
+  const auto inbox = buffer();
+  ASSERT_EQ(inbox->set_callback([&](const BufferEvent& event) {
+    if (event.offset == 0) first = event.sender;
+    if (event.offset == 1) second = event.sender;
+  }),
+            Status::ok);
+  ASSERT_EQ(machine_.add(*inbox, MessageReceive{.size_min = 1, .messages_max = 4096}), Status::ok);
+  const auto outbox = buffer();
+  for (std::uint16_t i = 1; i <= kStrangers; ++i) {
+    fake_.core->arrive(1, {base::SocketAddress::from_ip("10.0.0.9", i).value(), 34U << 12 | 5});
+    if (i % 100 != 0) continue;
+    while (deliver() > 0) continue;
+    if (i == 100) {
+      EXPECT_EQ(machine_.add(*outbox, MessageSend{.to = first}), Status::ok);
+    }
+  }
+  const auto other = buffer();
+  EXPECT_EQ(machine_.add(*other, MessageSend{.to = first}), Status::invalid);
+  EXPECT_EQ(machine_.add(*other, MessageSend{.to = second}), Status::ok);
+  EXPECT_EQ(second.address(), "10.0.0.9@udp:2:34:5");
+}
+
 TEST_F(MachineTest, TheSenderIsTheKnownEndPoint) {
   start_synchronous();
   const EndPoint known = peer();

@@ -218,7 +218,6 @@ Result<> Machine::close() {
   if (before != MachineState::initialized && before != MachineState::stopped && before != MachineState::failed) {
     return wrong_state("close");
   }
-  last_sender_ = EndPoint();
   if (port_.end_points.is_referred(port_.own)) {
     return refused(Status::bad_state, "the application still refers to end points of the transfer machine: drop them");
   }

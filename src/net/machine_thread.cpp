@@ -9,6 +9,8 @@
 #include <fmt/ranges.h>
 
 #include "base/affinity.hpp"
+#include "base/numa.hpp"
+#include "base/short_slice.hpp"
 #include "net/clock.hpp"
 #include "net/machine.hpp"
 #include "net/refused.hpp"
@@ -22,6 +24,7 @@ constexpr Duration kAbandonTurn = std::chrono::milliseconds(1);
 }  // namespace
 
 void Machine::run() {
+  base::ask_for_short_slice();  // a deadline is then told in time beside threads that compute
   Lock lock(mutex_);
   if (!begin(lock)) return;
   while (!serve(lock)) rest(lock);
@@ -70,6 +73,7 @@ Result<> Machine::bring_up(const NetAddress& wanted) try {
     return refused(Status::not_available,
                    fmt::format("cannot run on CPUs {}: this process may not use all of them", fmt::join(cpus_, ",")));
   }
+  if (provision_.is_attached()) provision_.pool()->place_near(base::near_node());
   auto opened = MachinePort::open(*domain_, wanted);
   if (!opened) return std::unexpected(std::move(opened.error()));
   const Lock lock(mutex_);

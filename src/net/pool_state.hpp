@@ -8,6 +8,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include <fairlead/net/buffer_pool.hpp>
@@ -43,6 +44,8 @@ struct PoolState {
   /// Calls on_below_threshold, once, if few buffers are left.
   void look();
   void attach(std::weak_ptr<Machine> machine);
+  /// Places all buffers near a NUMA node, unless an earlier call has chosen one.
+  void place_near(std::optional<unsigned> node);
   /// Lets each machine post more receives, if it lacks any.
   void refill_machines();
   /// Returns how many buffers one machine may take: an equal share. Keeps a reserve: the threshold of
@@ -58,6 +61,7 @@ struct PoolState {
   mutable std::mutex mutex_;        // guards the fields below; no other lock is taken while it is held
   std::list<PooledBuffer> all_;
   std::vector<std::weak_ptr<Machine>> machines_;
+  std::optional<unsigned> node_;
 };
 
 }  // namespace fairlead::net

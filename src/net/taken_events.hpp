@@ -11,6 +11,8 @@
 
 namespace fairlead::net {
 
+struct EndPointState;
+
 class TakenEvents {
  public:
   static constexpr std::size_t kMost = 128;  // at least as many as one record can bring
@@ -26,9 +28,14 @@ class TakenEvents {
     return std::span(all_).first(count);
   }
   const engine::Completion& next() { return all_[next_++]; }
+  /// The senders of the batch, one for each event; null for those that are no message.
+  std::span<EndPointState*> senders() { return std::span(senders_).first(end_); }
+  /// The sender of the event that next() returned last.
+  EndPointState* sender() const { return senders_[next_ - 1]; }
 
  private:
   std::array<engine::Completion, kMost> all_;
+  std::array<EndPointState*, kMost> senders_;
   std::size_t next_ = 0, end_ = 0;
 };
 

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "base/file_signals.hpp"
+#include "base/numa.hpp"
 
 namespace fairlead::shm {
 namespace {
@@ -51,7 +52,9 @@ Result<Memory> Memory::create(const Layout& layout, bool is_there) {
   if (is_there && !base::change_room(file.get(), 0, 0, layout.file_bytes())) return failed("take shared memory");
   if (::fcntl(file.get(), F_ADD_SEALS, kSeals) != 0) return failed("seal shared memory");
   auto memory = map(file.get(), layout);
-  if (memory) memory->file_ = std::move(file);
+  if (!memory) return memory;
+  base::place_near(memory->mapping_, base::preferred_node());
+  memory->file_ = std::move(file);
   return memory;
 }
 
