@@ -233,8 +233,12 @@ bool EngineOptions::set_word(std::string_view name, std::string_view text, Resul
     constexpr std::string_view kNames[] = {"own", "all"};
     choose(kNames, admits_all_users_);
   } else if (name == "wait") {
+    using queue::WaitChoice;
     constexpr std::string_view kNames[] = {"adaptive", "spin", "sleep"};
-    choose(kNames, wait_);
+    constexpr WaitChoice kChoices[] = {WaitChoice::adaptive, WaitChoice::spin, WaitChoice::sleep};
+    std::size_t chosen = std::size(kNames);
+    choose(kNames, chosen);
+    if (chosen < std::size(kNames)) wait_ = kChoices[chosen];
   }
   return true;
 }

@@ -19,6 +19,17 @@ TEST(EngineOptions, AreTakenWithAUnit) {
       << refused.error().message;
 }
 
+TEST(EngineOptions, TheWordsOfWaitingMeanWhatTheySay) {
+  EngineOptions options;
+  for (const auto& [word, choice] : {std::pair{"adaptive", queue::WaitChoice::adaptive},
+                                     {"spin", queue::WaitChoice::spin},
+                                     {"sleep", queue::WaitChoice::sleep}}) {
+    EXPECT_TRUE(options.set("wait", word));
+    EXPECT_EQ(options.wait(), choice) << word;
+  }
+  EXPECT_FALSE(options.set("wait", "polite"));
+}
+
 TEST(EngineOptions, EveryRowIsCompleteAndItsDefaultInRange) {
   for (const OptionRow& row : option_table()) {
     EXPECT_FALSE(row.name.empty() || row.unit.empty() || row.sentence.empty());
