@@ -15,7 +15,7 @@ namespace fairlead::host {
 /// `mutex` guards `polls`; the caller does not hold it.
 inline void give_way(queue::IdlePolls& polls, base::ShortLock& mutex) {
   std::unique_lock lock(mutex, std::try_to_lock);
-  if (!lock || !polls.is_turn()) return;
+  if (!lock || !polls.is_turn(base::MonotonicClock::now)) return;
   const auto before = base::MonotonicClock::now();
   const auto step = polls.next(before);
   lock.unlock();

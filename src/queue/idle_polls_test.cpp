@@ -13,8 +13,8 @@ class Polls : public testing::Test {
   /// Polls in vain for this long, every `gap`; yields take `yield`, sleeps their whole time.
   void poll_for(base::Duration length, base::Duration gap, base::Duration yield) {
     yields_ = sleeps_ = 0;
-    for (const base::Instant end = now_ + length; now_ < end; now_ += gap) {
-      if (!polls_.is_turn()) continue;
+    for (const base::Instant end = now_ + length; now_ < end; now_ += gap, ++polls_made_) {
+      if (!polls_.is_turn([this] { return now_; })) continue;
       const Step step = polls_.next(now_);
       const base::Instant before = now_;
       if (step == Step::yield) now_ += yield, polls_.yielded(before, now_), ++yields_;
@@ -24,7 +24,7 @@ class Polls : public testing::Test {
 
   IdlePolls polls_;
   base::Instant now_{1s};
-  int yields_ = 0, sleeps_ = 0;
+  int polls_made_ = 0, yields_ = 0, sleeps_ = 0;
 };
 
 TEST_F(Polls, GoOnWhileNobodyWantsTheProcessor) {
@@ -53,9 +53,30 @@ TEST_F(Polls, ThatComputeBetweenAreLeftAlone) {
   EXPECT_EQ(sleeps_ + yields_, 0);
 }
 
+// Whoever is polled for may need this processor: a long row of polls would delay the answer.
+TEST_F(Polls, AreFewBesideWhoComputes) {
+  poll_for(100ms, 100ns, 3ms);
+  const int polls_before = polls_made_;
+  poll_for(10ms, 100ns, 3ms);
+  EXPECT_GE(sleeps_, 6);
+  EXPECT_LE(polls_made_ - polls_before, 2 * static_cast<int>(IdlePolls::kInRow));
+}
+
+// The time between two rows is no work of the thread: it slept, or handled messages.
+TEST_F(Polls, AreTimedAlone) {
+  poll_for(10ms, 100ns, 3ms);
+  ASSERT_GT(sleeps_, 0);
+  for (int message = 0; message < 5; ++message) {
+    polls_.found();
+    now_ += 250us;
+    poll_for(500ns, 100ns, 3ms);
+    EXPECT_EQ(sleeps_, 1) << message;
+  }
+}
+
 TEST_F(Polls, ThatFindSomethingAreNoIdleOnes) {
   for (int i = 0; i < 1000; ++i) {
-    EXPECT_FALSE(polls_.is_turn());
+    EXPECT_FALSE(polls_.is_turn([this] { return now_; }));
     if (i % 50 == 0) polls_.found();
   }
 }
