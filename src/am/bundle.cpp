@@ -120,9 +120,10 @@ Status Bundle::wait(Instant deadline) {
   if (state_->is_inherited() || is_in_handler()) return Status::bad_state;
   const base::Instant until(deadline == kNever ? base::kNever : base::Instant(deadline.time_since_epoch()));
   BundleState::Lock lock(state_->lock);
-  while (state_->poll(lock) == 0) {
+  bool has_news = false;
+  while ((has_news ? state_->serve(lock) : state_->poll(lock)) == 0) {
     if (base::MonotonicClock::now() >= until) return Status::timed_out;
-    state_->pause(lock, until);
+    has_news = !has_news && state_->pause(lock, until);
   }
   return Status::ok;
 }

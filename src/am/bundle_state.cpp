@@ -73,8 +73,12 @@ bool BundleState::watch(const EndpointState& endpoint, bool is_watched) {
 }
 
 unsigned BundleState::poll(Lock& held) {
-  const unsigned returned_before = returned;
   domain->core->progress();
+  return serve(held);
+}
+
+unsigned BundleState::serve(Lock& held) {
+  const unsigned returned_before = returned;
   for (std::size_t i = 0; i < endpoints.size(); ++i) endpoints[i]->look_after(held);
   // Round-robin, one message each: no endpoint waits for another's burst.
   unsigned left = domain->poll_max;
@@ -99,7 +103,7 @@ unsigned BundleState::poll(Lock& held) {
   return returned - returned_before;
 }
 
-void BundleState::pause(Lock& held, base::Instant deadline) {
+bool BundleState::pause(Lock& held, base::Instant deadline) {
   std::array<engine::PortHandle, Bundle::kEndpointsMax> ports;
   const std::size_t count = endpoints.size();
   pace.stop();
@@ -116,17 +120,19 @@ void BundleState::pause(Lock& held, base::Instant deadline) {
     sleeper = std::unique_lock(waiting, std::chrono::steady_clock::now() + std::min(deadline - now, kSleepMax));
     if (sleeper) sleeper.unlock();
     held.lock();
-    return;
+    return false;
   }
   is_in_long_sleep = deadline - now > kSleepMax;
   held.unlock();
+  bool has_news = false;
   if (count != 0) {
-    domain->ports->wait_any(std::span(ports).first(count), deadline);
+    has_news = domain->ports->wait_any(std::span(ports).first(count), deadline);
   } else {
     std::this_thread::sleep_for(std::clamp(deadline - now, base::Duration::zero(), kHeldAgain));
   }
   held.lock();
   is_in_long_sleep = false;
+  return has_news;
 }
 
 void BundleState::rouse() {

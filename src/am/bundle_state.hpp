@@ -35,8 +35,11 @@ struct BundleState {
   void put_in(std::unique_ptr<EndpointState> endpoint);
   /// Makes progress and runs handlers. Returns how many messages it handled, including returned ones.
   unsigned poll(Lock& lock);
-  /// Sleeps until something arrives, at the latest until `deadline`. Releases the lock meanwhile.
-  void pause(Lock& lock, base::Instant deadline);
+  /// The same without progress, for what has arrived.
+  unsigned serve(Lock& lock);
+  /// Sleeps until something arrives, at the latest until `deadline`. Releases the lock meanwhile. Returns true if a
+  /// port has news.
+  bool pause(Lock& lock, base::Instant deadline);
   /// Wakes the sleeper, because it must take something new into account. The caller holds the lock.
   void rouse();
   bool has_message() const;

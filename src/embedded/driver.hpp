@@ -28,6 +28,7 @@
 #include "base/short_lock.hpp"
 #include "base/thread.hpp"
 #include "embedded/keyring_watch.hpp"
+#include "embedded/sleep_timer.hpp"
 #include "engine/engine.hpp"
 #include "observe/stats_page.hpp"
 #include "queue/idle_polls.hpp"
@@ -126,6 +127,7 @@ class Driver {
   static constexpr std::int64_t kSomebodyDrives = base::Instant::min().time_since_epoch().count();
   static constexpr base::Duration kTickMin = std::chrono::milliseconds(1);
   static constexpr base::Duration kTickMax = std::chrono::milliseconds(4), kTickCalm = std::chrono::milliseconds(8);
+  static constexpr base::Duration kShortSleep = std::chrono::milliseconds(10);  // with timer_
 
   base::Instant deadline_to_tell() const;
   bool pass(std::unique_lock<base::ShortLock>& lock, base::Instant now);
@@ -151,6 +153,7 @@ class Driver {
   std::atomic<std::int64_t> thread_sleeps_until_;  // when the engine's thread will wake and check the timers
   std::atomic<std::uint64_t> sleeps_{0};           // times that a waiter slept on the path's descriptor
   std::atomic<bool> has_sleeping_driver_{false};   // a waiter sleeps on the path's descriptor
+  SleepTimer timer_;                               // of that waiter
   std::atomic<bool> is_thread_asleep_{false};      // on the path's descriptor, not for a tick
   std::atomic<bool> is_stopping_{false};
   base::ClockPace pace_;                  // under the lock
@@ -221,7 +224,7 @@ bool Driver::look_by(Progress&& progress) {
   was_in_vain_.store(!any, std::memory_order_relaxed);
   if (any) {
     idle_polls_.found();
-  } else if (idle_polls_.is_turn()) [[unlikely]] {
+  } else if (idle_polls_.is_turn([this] { return engine_->now(); })) [[unlikely]] {
     is_way_due_.store(true, std::memory_order_relaxed);
   }
   return end_pass(lock, any);

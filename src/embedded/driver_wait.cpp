@@ -20,8 +20,13 @@ bool is_over(const engine::Port* port) {
 }  // namespace
 
 bool Driver::wait(std::span<engine::Port* const> ports, base::Instant deadline) {
-  auto wait = ladder_.begin(base::MonotonicClock::now());
-  while (!spin(ports, wait, deadline)) {
+  const auto began = base::MonotonicClock::now();
+  auto wait = ladder_.begin(began);
+  // If the wait may not poll, and the caller's last poll found nothing, it sleeps without another poll: what has
+  // arrived meanwhile ends the sleep at once.
+  const bool sleeps_now =
+      was_in_vain_.load(std::memory_order_relaxed) && ladder_.next(wait, began) == queue::WaitLadder::Step::sleep;
+  for (bool is_ended = !sleeps_now && spin(ports, wait, deadline); !is_ended; is_ended = spin(ports, wait, deadline)) {
     const auto now = base::MonotonicClock::now();
     if (now >= deadline) break;
     sleep(ports, deadline);
@@ -72,7 +77,7 @@ void Driver::yield_or_sleep() {
 // Sleeps until a port is notified, or until `deadline`. One waiter of the engine also wakes when a datagram or a timer
 // needs a pass.
 void Driver::sleep(std::span<engine::Port* const> ports, base::Instant deadline) {
-  std::array<pollfd, kWaitPortsMax + 2> woken;
+  std::array<pollfd, kWaitPortsMax + 3> woken;
   std::size_t armed = 0;
   while (armed < ports.size() && ports[armed]->waiter->arm([&] { return is_over(ports[armed]); })) {
     woken[armed] = {ports[armed]->waiter->descriptor(), POLLIN, 0};
@@ -89,6 +94,12 @@ void Driver::sleep(std::span<engine::Port* const> ports, base::Instant deadline)
       sleeps_.store(sleeps_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
       deadline = engine_->arm() ? std::min(deadline, engine_->next_deadline()) : base::Instant{};
       if (!engine_->path()->set_watched(true)) deadline = std::min(deadline, base::MonotonicClock::now() + kTickMin);
+    }
+    if (drives) {
+      const auto now = base::MonotonicClock::now();
+      const int timer = deadline > now && deadline - now < kShortSleep ? timer_.descriptor_for(deadline, now) : -1;
+      woken[count++] = {timer, POLLIN, 0};
+      if (timer >= 0) deadline = base::kNever;
     }
     poll_until(std::span(woken).first(count), deadline);
     if (drives) {

@@ -22,9 +22,10 @@ using namespace std::chrono_literals;
 constexpr auto kPatience = 30s;
 
 struct Node {
-  explicit Node(const char* ip) {
+  explicit Node(const char* ip, const char* path = "udp", const char* how_to_wait = "adaptive") {
     engine::EngineOptions options;
-    EXPECT_TRUE(options.set("path", "udp"));
+    EXPECT_TRUE(options.set("path", path));
+    EXPECT_TRUE(options.set("wait", how_to_wait));
     auto attached = attach_embedded(*base::SocketAddress::from_ip(ip, 0), options);
     EXPECT_TRUE(attached);
     core = std::move(*attached);
@@ -89,6 +90,23 @@ TEST(EmbeddedWait, WhoPolledSteadilyAndThenLeavesIsStoodInFor) {
     near.send(far);
     EXPECT_TRUE(near.wait()) << "nobody acknowledged it";
     EXPECT_TRUE(far.wait());
+  }
+}
+
+// After a poll in vain a wait that may not poll sleeps at once. What has arrived in between must end the sleep.
+TEST(EmbeddedWait, WhatArrivesBetweenAPollAndASleepIsNotMissed) {
+  for (const char* path : {"udp", "shm"}) {
+    Node near("127.0.0.1", path), far("127.0.0.2", path, "sleep");
+    for (int round = 0; round < 20; ++round) {
+      far.post();
+      while (far.core->progress()) {
+      }
+      near.send(far);
+      const auto before = base::MonotonicClock::now();
+      EXPECT_TRUE(far.wait()) << path;
+      EXPECT_TRUE(near.wait()) << path;
+      EXPECT_LT(base::MonotonicClock::now() - before, kPatience) << path;
+    }
   }
 }
 
