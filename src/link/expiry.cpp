@@ -22,9 +22,23 @@ Expiry::Expiry(LinkContext& context, const Parts& parts)
       keys_(parts.keys),
       sessions_(parts.sessions) {}
 
-base::Instant Expiry::next_deadline() const {
-  const TimerQueue& timers = context_.agenda.timers;
+base::Instant Expiry::next_deadline() {
+  TimerQueue& timers = context_.agenda.timers;
+  while (!timers.empty() && is_timer_of_settled_ack(*timers.begin())) {
+    Peer& peer = *timers.begin();
+    peer.timer_hook.unlink();
+    peer.timer_at = base::kNever;
+    if (const base::Instant due = context_.timeouts.due(peer); due != base::kNever) context_.agenda.wake_by(peer, due);
+  }
   return std::min(timers.empty() ? base::kNever : timers.begin()->timer_at, grants_.deadline());
+}
+
+/// Returns whether the peer's timer was set for an ACK that has left since, and nothing else is due by then. Nor may
+/// the stall watch depend on the timer: it starts when a timer fires.
+bool Expiry::is_timer_of_settled_ack(const Peer& peer) const {
+  return !peer.ack.is_owed && peer.timer_at == peer.ack.due &&
+         (peer.reassembly.open_count() == 0 || peer.stall_look_at != base::kNever) &&
+         context_.timeouts.due(peer) > peer.timer_at;
 }
 
 void Expiry::expire(base::Instant now) {

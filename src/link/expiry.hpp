@@ -1,7 +1,9 @@
 #pragma once
 // Timers. Each peer has one entry in the agenda's ordered set, at its earliest possible deadline. A deadline that moves
 // later leaves the entry in place: the timer fires early, finds nothing due and is set again. So the fast path does not
-// touch the set, and an idle peer has no entry.
+// touch the set, and an idle peer has no entry. The timer of an ACK is an exception: it is the shortest one, and an
+// answer usually carries the ACK before it fires. A thread that sleeps between two messages would wake for it, and
+// short sleeps are expensive in virtual machines. So next_deadline() sets it again.
 //
 // Stalled peers. A peer may be heard and yet finish nothing: it does not continue a message that it has begun, or it
 // acknowledges everything but the oldest segment. It would hold resources for ever, so its session ends with `silent`.
@@ -35,9 +37,10 @@ class Expiry {
 
   /// As Link::expire() and Link::next_deadline().
   void expire(base::Instant now);
-  base::Instant next_deadline() const;
+  base::Instant next_deadline();
 
  private:
+  bool is_timer_of_settled_ack(const Peer& peer) const;
   bool on_timer(Peer& peer, base::Instant now);
   void on_silence(Peer& peer, base::Instant now);
   void watch_for_stall(Peer& peer, base::Instant now) const;
