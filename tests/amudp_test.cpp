@@ -73,13 +73,45 @@ TEST(Amudp, WhatIsNotTakenComesBackAndThePairGoesOn) {
 class AmudpDeaths : public testing::TestWithParam<const char*> {};
 TEST_P(AmudpDeaths, OfOneRankEndTheJobAndAreNamed) {
   const Finished finished = run({program("mortal"), "4", "L", "2", GetParam()});
-  EXPECT_EQ(finished.exit_code, 1);
+  EXPECT_EQ(finished.exit_code, 128 + 9);
   EXPECT_THAT(
       finished.error_output,
       testing::ContainsRegex("rank 2 \\(process [0-9]+\\) ended without AMX_SPMDExit: killed by signal 9 \\(Killed\\); "
                              "its last sign of life came [0-9]+ ms ago, after 2 barriers and gathers: the job ends"));
 }
 INSTANTIATE_TEST_SUITE_P(How, AmudpDeaths, testing::Values("kill", "stuck"));
+
+// How the rank ends, what the others do, the exit code of the job, and what is told of the rank.
+struct End {
+  const char* how;
+  const char* meanwhile;
+  int exit_code;
+  const char* told;
+};
+class AmudpEnds : public testing::TestWithParam<End> {};
+TEST_P(AmudpEnds, OfOneRankAreThoseOfTheJob) {
+  const auto [how, meanwhile, exit_code, told] = GetParam();
+  for (const char* rank : {"0", "2"}) {
+    const Finished finished = run({program("mortal"), "3", "L", rank, how, meanwhile});
+    EXPECT_EQ(finished.exit_code, exit_code) << finished.error_output;
+    EXPECT_THAT(finished.error_output, testing::HasSubstr(std::string("rank ") + rank + " (process "));
+    EXPECT_THAT(finished.error_output, testing::HasSubstr(std::string("ended without AMX_SPMDExit: ") + told));
+    for (const char* other : {"0", "1", "2"}) {
+      const std::string callback = std::string("callback of rank ") + other + ": " + std::to_string(exit_code);
+      EXPECT_EQ(finished.error_output.find(callback) != std::string::npos, *other != *rank) << finished.error_output;
+    }
+  }
+}
+INSTANTIATE_TEST_SUITE_P(All, AmudpEnds,
+                         testing::Values(End{"return", "compute", 3, "exit code 3"},
+                                         End{"_exit", "barrier", 3, "exit code 3"},
+                                         End{"zero", "wait", 1, "exit code 0"},
+                                         End{"fatal", "poll", 128 + 6, "killed by signal 6 (Aborted)"},
+                                         End{"abort", "wait", 128 + 6, "killed by signal 6 (Aborted)"},
+                                         End{"segv", "barrier", 128 + 11, "killed by signal 11 (Segmentation fault)"},
+                                         End{"term", "poll", 128 + 15, "killed by signal 15 (Terminated)"},
+                                         End{"kill", "request", 128 + 9, "killed by signal 9 (Killed)"}),
+                         [](const auto& test) { return test.param.how[0] == '_' ? "exit_at_once" : test.param.how; });
 
 TEST(Amudp, OneRanksExitIsTheJobsAndCallbacksRun) {
   const Finished finished = run({program("mortal"), "3", "L", "1", "exit"});
@@ -122,6 +154,82 @@ INSTANTIATE_TEST_SUITE_P(Udp, AmudpLeaves,
 TEST(Amudp, ByACommandOfTheUser) {
   expect_done(
       run({"env", "AMUDP_CSPAWN_CMD=for i in $(seq %N); do %C & done; wait", program("kinds"), "3", "C", "1", "P"}), 3);
+  const Finished finished = run({"env", "AMUDP_CSPAWN_SERVERS=one two",
+                                 "AMUDP_CSPAWN_CMD=echo %M 100%%; for i in $(seq %N); do %C & done; wait",
+                                 program("kinds"), "2", "C", "1", "B"});
+  expect_done(finished, 2);
+  EXPECT_THAT(finished.output, testing::HasSubstr("one two 100%\n"));
+}
+
+// AMUDP's settings that mean nothing here are accepted, and named once in a job. GASNET_FREEZE is GASNet's own.
+TEST(Amudp, SettingsWithoutEffectAreNamed) {
+  const std::vector<std::string> settings{
+      "AMUDP_RECVDEPTH=64", "GASNET_SENDDEPTH=9",     "AMUDP_ROUTE_OUTPUT=1",
+      "AMUDP_FS_SYNC=1",    "AMUDP_LINEBUFFERSZ=100", "AMUDP_ENV_CMD=env",
+      "AMUDP_FREEZE=1",     "AMUDP_VERBOSEENV=1",     "AMUDP_CSPAWN_ROUTE_OUTPUT=1"};
+  std::vector<std::string> words{"env", "GASNET_FREEZE=1", "GASNET_VERBOSEENV=1"};
+  words.insert(words.end(), settings.begin(), settings.end());
+  words.insert(words.end(), {program("kinds"), "2", "L", "1", "P"});
+  const Finished finished = run(words);
+  expect_done(finished, 2);
+  for (const std::string& setting : settings) {
+    const std::string line = setting.substr(0, setting.find('=')) + " has no effect: ";
+    const auto at = finished.error_output.find(line);
+    EXPECT_NE(at, std::string::npos) << line << finished.error_output;
+    EXPECT_EQ(finished.error_output.find(line, at + 1), std::string::npos) << finished.error_output;
+  }
+  EXPECT_THAT(run({"env", "GASNET_FREEZE=1", "GASNET_VERBOSEENV=1", program("kinds"), "1", "L", "1", "P"}).error_output,
+              testing::IsEmpty());
+}
+
+// How the ranks share their bundle, how many threads each has, and the path. M: under a mutex, P: in parallel.
+using Threads = std::tuple<int, const char*, const char*, const char*, const char*>;  // ranks, sharing, threads, path
+class AmudpThreads : public testing::TestWithParam<Threads> {};
+TEST_P(AmudpThreads, SendPollAndMoveTheSegmentAtOnce) {
+  const auto& [ranks, sharing, threads, path, lost] = GetParam();
+  // Datagrams of an Ethernet's size: a long message then takes several, and the segment may move between them.
+  expect_done(
+      run({"env", std::string("AMUDP_FAULT_RATE=") + lost, std::string("FAIRLEAD_PATH=") + path,
+           "FAIRLEAD_DATAGRAM_SIZE=1472", program("threads"), std::to_string(ranks), "L", sharing, threads, "40"}),
+      ranks);
+}
+const auto kSharing = testing::Values("M", "P");
+INSTANTIATE_TEST_SUITE_P(Shm, AmudpThreads,
+                         testing::Combine(testing::Values(1, 3), kSharing, testing::Values("1", "4"),
+                                          testing::Values("auto"), testing::Values("0")));
+INSTANTIATE_TEST_SUITE_P(Udp, AmudpThreads,
+                         testing::Combine(testing::Values(2, 4), kSharing, testing::Values("3"), testing::Values("udp"),
+                                          testing::Values("0", "0.01")));
+
+// Each measurement ends, with more ranks than processors too: ranks, arguments.
+using Figures = std::tuple<const char*, const char*, const char*>;  // ranks, what, how
+class AmudpFigures : public testing::TestWithParam<Figures> {};
+TEST_P(AmudpFigures, EndWithMoreRanksThanProcessors) {
+  const auto& [ranks, what, how] = GetParam();
+  const Finished finished = run({program("figures"), ranks, "L", what, "900", "40", how});
+  EXPECT_EQ(finished.exit_code, 0) << finished.error_output;
+  EXPECT_THAT(finished.output, testing::HasSubstr(std::string(what) + " 900 B, rank 1 of " + ranks));
+}
+INSTANTIATE_TEST_SUITE_P(All, AmudpFigures,
+                         testing::Combine(testing::Values("2", "8"),
+                                          testing::Values("short", "medium", "long", "ping", "bulk", "lock", "next",
+                                                          "all", "barrier"),
+                                          testing::Values("P", "Y", "B")));
+TEST(Amudp, FiguresOfThreads) {
+  const Finished finished = run({program("figures"), "4", "L", "lock", "0", "40", "Y", "3"});
+  EXPECT_EQ(finished.exit_code, 0) << finished.error_output;
+}
+
+// The ranks inherit the console's input; by convention only the first one reads it.
+TEST(Amudp, TheFirstRankReadsTheInputOfTheConsole) {
+  const Finished finished =
+      run({"sh", "-c", "printf 'one line\\nanother' | " + program("words") + " 3 L 'an argument' \"with 'quotes'\""});
+  EXPECT_EQ(finished.exit_code, 0) << finished.error_output;
+  EXPECT_THAT(finished.output, testing::HasSubstr("rank 0 read: one line\nrank 0 read: another\n"));
+  for (const char* rank : {"0", "1", "2"}) {
+    EXPECT_THAT(finished.output, testing::HasSubstr(std::string("rank ") + rank + " of 3: an argument, with 'quotes'"));
+    EXPECT_THAT(finished.error_output, testing::HasSubstr(std::string("rank ") + rank + " complains\n"));
+  }
 }
 
 // A shell script stands in for ssh. It drops the host name and passes its input on.

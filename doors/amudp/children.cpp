@@ -113,12 +113,23 @@ void Children::kill_all() {
   }
 }
 
-std::string Children::how_it_ended(int pid) const {
+const siginfo_t* Children::end_of(int pid) const {
   const auto child = std::ranges::find(all_, pid, &Child::pid);
-  if (child == all_.end() || !child->how) return "its connection closed";
-  const int status = child->how->si_status;
-  if (child->how->si_code != CLD_EXITED) return fmt::format("killed by signal {} ({})", status, strsignal(status));
+  return child != all_.end() && child->how ? &*child->how : nullptr;
+}
+
+std::string Children::how_it_ended(int pid) const {
+  const siginfo_t* const end = end_of(pid);
+  if (end == nullptr) return "its connection closed";
+  const int status = end->si_status;
+  if (end->si_code != CLD_EXITED) return fmt::format("killed by signal {} ({})", status, strsignal(status));
   return fmt::format("exit code {}", status);
+}
+
+std::optional<int> Children::exit_code_of(int pid) const {
+  const siginfo_t* const end = end_of(pid);
+  if (end == nullptr) return std::nullopt;
+  return end->si_code == CLD_EXITED ? end->si_status : 128 + end->si_status;
 }
 
 bool Children::has_output() const {

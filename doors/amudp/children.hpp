@@ -62,11 +62,14 @@ class Children {
   void wait_for_end_of(int pid, int milliseconds);
   void kill_all();
   std::string how_it_ended(int pid) const;
+  /// Returns the exit code that a shell would report, 128 + N for an end by signal N; nullopt if it is not known.
+  std::optional<int> exit_code_of(int pid) const;
   /// Returns whether output may still come or is not written yet.
   bool has_output() const;
   bool has_lost_reader() const { return outlets_[0].has_lost_reader(); }
 
  private:
+  const siginfo_t* end_of(int pid) const;
   void carry(Child::Output& output, Outlet& to);
   static bool reap(Child& child);
   void note_end(Child& child);

@@ -296,9 +296,11 @@ void Console::lose(Rank& rank, std::string_view why) {
   const std::string told =
       fmt::format("rank {} (process {}) {}; its last sign of life came {} ms ago, after {} barriers and gathers",
                   number, rank.pid, what, silent.count(), rank.gathers);
+  // The job does not end well, even if the rank did by its own account.
+  const int code = why.empty() ? children_.exit_code_of(rank.pid).value_or(1) : 1;
   drop(rank);
   say(told + ": the job ends");
-  end(1, told);
+  end(code != 0 ? code : 1, told);
 }
 
 // Only marks the rank: it is removed from ranks_ after the loop over all of them.

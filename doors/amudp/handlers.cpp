@@ -53,7 +53,7 @@ void call_handler(void* context, am::Token& token, const am::Message& message) {
   amudp_ep& endpoint = *registered.endpoint;
   HandlerToken its{token, registered.endpoint};
   const auto category = static_cast<amudp_category_t>(message.size);
-  ++(message.is_request ? endpoint.stats.RequestsReceived : endpoint.stats.RepliesReceived)[category];
+  add(endpoint, (message.is_request ? endpoint.stats.RequestsReceived : endpoint.stats.RepliesReceived)[category], 1);
   if (endpoint.before != nullptr) {
     std::array<uint32_t, AMUDP_MAX_SHORT> values{};
     std::memcpy(values.data(), message.arguments.data(), message.arguments.size_bytes());
@@ -92,7 +92,7 @@ void call_error_handler(void* context, am::Endpoint& at, const am::Returned& ret
                          .data = returned.data.data(),
                          .length = returned.data.size()};
   std::ranges::copy(returned.arguments, block.arguments);
-  ++endpoint.stats.ReturnedMessages;
+  add(endpoint, endpoint.stats.ReturnedMessages, 1);
   if (endpoint.error_handler == nullptr) return end_process(at, returned);
   reinterpret_cast<void (*)(int, op_t, void*)>(endpoint.error_handler)(static_cast<int>(returned.refusal),
                                                                        static_cast<op_t>(returned.operation), &block);

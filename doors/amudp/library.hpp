@@ -4,6 +4,7 @@
 #include <amudp.h>
 
 #include <array>
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -26,6 +27,7 @@ struct amudp_eb {
   std::unique_ptr<fairlead::am::Bundle> bundle;
   std::vector<std::unique_ptr<amudp_ep>> endpoints;
   int event_mask = AM_NOTEMPTY;
+  bool is_shared = false;  // several threads run handlers and send: AM_PAR, or interrupt mode
 };
 
 struct amudp_ep {
@@ -66,6 +68,15 @@ struct Library {
 };
 Library& library();
 
+/// Adds to a counter in the statistics of `endpoint`.
+inline void add(const amudp_ep& endpoint, std::uint64_t& counter, std::uint64_t count) {
+  if (endpoint.bundle->is_shared) {
+    std::atomic_ref(counter).fetch_add(count, std::memory_order_relaxed);
+  } else {
+    counter += count;
+  }
+}
+
 /// Returns `code`; explains it on stderr if AMX_VerboseErrors is set.
 int fail(int code, const char* call, const char* why);
 /// Converts a status to an AM-2 code.
@@ -87,5 +98,8 @@ struct NumberRange {
 /// Returns a number from the environment, or `otherwise` if it is not set. Sets `error` if it is malformed or out of
 /// range.
 double number_setting(const char* name, double otherwise, NumberRange range, std::string& error);
+
+/// Returns a line for each setting of AMUDP that is set and has no effect here, with the reason.
+std::vector<std::string> settings_without_effect();
 
 }  // namespace fairlead::amudp

@@ -140,6 +140,7 @@ int AM_AllocateBundle(int type, eb_t* bundle) {
   auto made = std::make_unique<amudp_eb>();
   made->bundle = std::make_unique<fairlead::am::Bundle>(
       *all.domain, type == AM_SEQ ? fairlead::am::BundleMode::sequential : fairlead::am::BundleMode::parallel);
+  made->is_shared = type == AM_PAR;
   *bundle = made.get();
   all.bundles.push_back(std::move(made));
   return AM_OK;

@@ -27,11 +27,12 @@ std::span<const std::byte> bytes_of(const void* data, size_t length) {
   return {static_cast<const std::byte*>(data), length};
 }
 
-void count(amudp_stats_t& stats, amudp_category_t category, bool is_request, std::size_t bytes) {
-  ++(is_request ? stats.RequestsSent : stats.RepliesSent)[category];
-  (is_request ? stats.RequestDataBytesSent : stats.ReplyDataBytesSent)[category] += bytes;
-  (is_request ? stats.RequestTotalBytesSent : stats.ReplyTotalBytesSent)[category] += bytes + kHeaderBytes;
-  stats.TotalBytesSent += bytes + kHeaderBytes;
+void count(amudp_ep& endpoint, amudp_category_t category, bool is_request, std::size_t bytes) {
+  amudp_stats_t& stats = endpoint.stats;
+  add(endpoint, (is_request ? stats.RequestsSent : stats.RepliesSent)[category], 1);
+  add(endpoint, (is_request ? stats.RequestDataBytesSent : stats.ReplyDataBytesSent)[category], bytes);
+  add(endpoint, (is_request ? stats.RequestTotalBytesSent : stats.ReplyTotalBytesSent)[category], bytes + kHeaderBytes);
+  add(endpoint, stats.TotalBytesSent, bytes + kHeaderBytes);
 }
 
 const char* why(Status status) {
@@ -55,7 +56,7 @@ int request(const char* call, ep_t from, amudp_category_t category, const void* 
     return fail(AM_ERR_BAD_ARG, call, "want an endpoint, at most 16 arguments, and data if there is a length");
   const Status status = send(*from->endpoint, arguments.all());
   if (status != Status::ok) return fail(code_of(status), call, why(status));
-  count(from->stats, category, true, length + arguments.all().size_bytes());
+  count(*from, category, true, length + arguments.all().size_bytes());
   return AM_OK;
 }
 
@@ -68,7 +69,7 @@ int reply(const char* call, void* token, amudp_category_t category, const void* 
   auto& its = *static_cast<HandlerToken*>(token);
   const Status status = send(its.token, arguments.all());
   if (status != Status::ok) return fail(code_of(status), call, why(status));
-  count(its.endpoint->stats, category, false, length + arguments.all().size_bytes());
+  count(*its.endpoint, category, false, length + arguments.all().size_bytes());
   return AM_OK;
 }
 

@@ -181,9 +181,11 @@ int AMUDP_SPMDSshSpawn(int processes, int argc, char** argv) {
   return 1;
 }
 
-// Runs AMUDP_CSPAWN_CMD once: %N is the number of processes, %C the command of each, %D the folder, %% a per cent sign.
+// Runs AMUDP_CSPAWN_CMD once: %N is the number of processes, %C the command of each, %D the folder, %M the hosts of
+// AMUDP_CSPAWN_SERVERS, %% a per cent sign.
 int AMUDP_SPMDCustomSpawn(int processes, int argc, char** argv) {
   const char* pattern = setting("CSPAWN_CMD");
+  const char* servers = setting("CSPAWN_SERVERS");
   if (pattern == nullptr) {
     fmt::print(stderr, "{}: AMUDP_CSPAWN_CMD is not set: how should the processes be started?\n", AMX_ProcessLabel);
     return 0;
@@ -204,6 +206,9 @@ int AMUDP_SPMDCustomSpawn(int processes, int argc, char** argv) {
       case 'D':
         line += quoted(here());
         break;
+      case 'M':
+        line += servers != nullptr ? servers : "";
+        break;
       default:
         line += *at;
     }
@@ -214,6 +219,6 @@ int AMUDP_SPMDCustomSpawn(int processes, int argc, char** argv) {
 amudp_spawnfn_desc_t const AMUDP_Spawnfn_Desc[] = {
     {'L', "processes of this host", &AMUDP_SPMDLocalSpawn},
     {'S', "ssh to AMUDP_SSH_SERVERS in turn", &AMUDP_SPMDSshSpawn},
-    {'C', "AMUDP_CSPAWN_CMD, with %N processes, %C command, %D folder", &AMUDP_SPMDCustomSpawn},
+    {'C', "AMUDP_CSPAWN_CMD, with %N processes, %C command, %D folder, %M hosts", &AMUDP_SPMDCustomSpawn},
     {0, nullptr, nullptr},
 };

@@ -40,6 +40,11 @@ struct Part {
   std::exit(kUsage);
 }
 
+// For the process that contains the console: once in each job.
+void tell_settings_without_effect() {
+  for (const std::string& line : settings_without_effect()) fmt::print(stderr, "{}: {}\n", AMX_ProcessLabel, line);
+}
+
 int depth_of(int wanted) {
   if (wanted > 0) return wanted;
   std::string error;
@@ -68,6 +73,7 @@ std::optional<JobAddress> told_job() {
 std::shared_ptr<std::atomic<bool>> inner_console_is_done;
 
 JobAddress open_inner_console(const sockaddr_in& listen, int processes, int depth, const std::string& secret) {
+  tell_settings_without_effect();
   std::string error;
   auto console = Console::open(
       {.listen = listen, .processes = static_cast<std::uint32_t>(processes), .depth = depth, .secret = secret}, error);
@@ -199,6 +205,7 @@ void serve_meanwhile(int& looks) {
       known += fmt::format("\n  {}  {}", each->abbrev, each->desc);
     refuse(fmt::format("usage: {} NPROCS SPAWN arguments...; SPAWN is one of{}", argv[0], known));
   }
+  tell_settings_without_effect();
   const char* ip = setting("MASTERIP");
   std::string error;
   auto console = Console::open({.listen = ip != nullptr                  ? address_of(ip)

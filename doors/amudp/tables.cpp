@@ -233,5 +233,6 @@ int AMX_SetInterruptMode(eb_t bundle, int is_on) {
   }
   if (bundle->bundle->start_interrupts() != Status::ok)
     return fail(AM_ERR_RESOURCE, "AMX_SetInterruptMode", "it is on already");
+  bundle->is_shared = true;
   return AM_OK;
 }
