@@ -1,8 +1,9 @@
-# Makes one release build and two with sanitizers, then runs all their tests with one ctest: those of whole programs and of
-# the slowest build first. Many tests mostly wait, so twice as many run at a time as there are processors. The sanitizer
-# builds run the tests of modules, the conformance tests, the fuzz inputs and the examples. With --full they also run those
-# of whole programs, and all tests use their largest models and all seeds, inputs and failing calls, of which an ordinary
-# run takes a part. That takes more than twice as long.
+# Makes one release build, then runs all tests with one ctest: those of whole programs first. Many tests mostly wait, so
+# twice as many run at a time as there are processors. The builds with sanitizers fill that time: each is itself a test, at
+# a low priority, for which its own tests wait. The sanitizer builds run the tests of modules, the conformance tests,
+# the fuzz inputs and the examples. With --full they also run those of whole programs, and are made before all tests, because ctest asks their
+# programs for lists of tests. All tests then use their largest models and all seeds, inputs and failing calls, of which an
+# ordinary run takes a part. That takes more than twice as long.
 # FAIRLEAD_TEST_NO_SKIPS=1: a skipped test fails the run, except those in tests/allowed_skips.txt.
 run_test() {
   local full=OFF conformance=ON inputs=8000
@@ -15,20 +16,38 @@ run_test() {
   configure release -D FAIRLEAD_TESTS=ON -D FAIRLEAD_BENCHMARKS=OFF -D FAIRLEAD_REPLAY_INPUTS=$inputs
   compile build
   configure asan -D FAIRLEAD_TOOLS=$full -D FAIRLEAD_TEST_CONFORMANCE=$conformance -D FAIRLEAD_REPLAY_INPUTS=$inputs
-  compile build/asan
   configure tsan -D FAIRLEAD_TOOLS=$full -D FAIRLEAD_TEST_CONFORMANCE=$conformance
-  compile build/tsan
-
   mkdir -p build/everything
-  echo 'subdirs("../tsan" "../asan" "../")' >build/everything/CTestTestfile.cmake
+  local tests=build/everything/CTestTestfile.cmake at_once=$(($(nproc) * 2))
+  : >$tests
+  if [ $full = ON ]; then
+    compile build/asan
+    compile build/tsan
+  else
+    build_as_tests >$tests
+    at_once=$((at_once + $(nproc)))  # a build counts as one test for each processor
+  fi
+  echo 'subdirs("../tsan" "../asan" "../")' >>$tests
   export FAIRLEAD_TEST_SKIP_LOG=$PWD/build/everything/skipped.txt
   rm -f "$FAIRLEAD_TEST_SKIP_LOG"
   export FAIRLEAD_TEST_SIM_SEED=${FAIRLEAD_TEST_SIM_SEED:-$(seed_of_commit)}
   local status=0
-  ctest --test-dir build/everything --parallel "$(($(nproc) * 2))" --output-on-failure --no-label-summary --no-tests=error "$@" || status=$?
+  ctest --test-dir build/everything --parallel $at_once --output-on-failure --no-label-summary --no-tests=error "$@" || status=$?
   tell_skips || status=1
   echo "building and testing took $((SECONDS / 60)) min $((SECONDS % 60)) s"
   return $status
+}
+
+# Prints tests that make the builds with sanitizers, one after the other; that of the slowest tests first.
+build_as_tests() {
+  local preset before=
+  for preset in tsan asan; do
+    cat <<TEXT
+add_test($preset.build nice cmake --build "$PWD/build/$preset" --parallel $(nproc))
+set_tests_properties($preset.build PROPERTIES FIXTURES_SETUP $preset.build PROCESSORS $(nproc) DEPENDS "$before" TIMEOUT 3000)
+TEXT
+    before=$preset.build
+  done
 }
 
 # Prints the seed of the simulator, different for each commit.

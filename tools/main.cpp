@@ -1,27 +1,6 @@
 // The `fairlead` command. Each subcommand has a file of its own.
-#include <fmt/format.h>
-
-#include <exception>
-
-#include "tools/command_line.hpp"
-#include "tools/commands.hpp"
-#include "tools/exit_code.hpp"
-#include "tools/version.hpp"
+#include "tools/program.hpp"
 
 int main(int argc, char** argv) {
-  using namespace fairlead::tools;
-  CLI::App app("RDMA semantics on any Linux host: messages and bulk transfers with completion events", "fairlead");
-  int exit_code = kExitOk;
-  want_subcommand(app);
-  app.set_version_flag("--version", version_text());
-  add_commands(app, exit_code);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return report_parse(app, error);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "fairlead: {}\n", error.what());
-    return kExitFailed;
-  }
-  return exit_code;
+  return fairlead::tools::run_program(argc, argv);
 }

@@ -13,11 +13,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-double seconds(Duration time) {
+double positive_seconds(Duration time) {
   return std::max(std::chrono::duration<double>(time).count(), 1e-9);
 }
 double per_second(std::uint64_t count, Duration time) {
-  return static_cast<double>(count) / seconds(time);
+  return static_cast<double>(count) / positive_seconds(time);
 }
 double megabytes(std::uint64_t bytes, Duration time) {
   return per_second(bytes, time) / 1e6;
@@ -76,7 +76,7 @@ std::string nettest_line(const NettestState& state, const NettestState& before) 
   const NettestFigures &now = state.clients, &then = before.clients;
   const Duration time = state.time - before.time;
   return fmt::format("{:.0f} s: {:.0f} round trips/s, {:.1f} MB/s out, {:.1f} MB/s in; {} in all, {} failed; {:.1f} us",
-                     seconds(state.time), per_second(now.round_trips.done - then.round_trips.done, time),
+                     positive_seconds(state.time), per_second(now.round_trips.done - then.round_trips.done, time),
                      megabytes(now.bytes_sent - then.bytes_sent, time),
                      megabytes(now.bytes_received - then.bytes_received, time), now.round_trips.done,
                      now.round_trips.failed, now.round_trip_time.mean_ns() / 1e3);
@@ -93,7 +93,7 @@ std::string nettest_report(const NettestPlan& plan, const NettestState& state) {
       "out {:.1f} MB/s, in {:.1f} MB/s\n"
       "round trip us: {} counted, least {:.1f}, mean {:.1f}, greatest {:.1f}, deviation {:.1f}\n{}",
       plan.is_bulk ? "bulk" : "ping", byte_size_text(plan.size), plan.clients, plan.servers, plan.concurrency,
-      seconds(state.time), plan.is_verified ? ", verified" : "", table.to_string(),
+      positive_seconds(state.time), plan.is_verified ? ", verified" : "", table.to_string(),
       megabytes(state.clients.bytes_sent, state.time), megabytes(state.clients.bytes_received, state.time),
       times.count(), static_cast<double>(times.least().count()) / 1e3, times.mean_ns() / 1e3,
       static_cast<double>(times.greatest().count()) / 1e3, times.deviation_ns() / 1e3,
@@ -108,7 +108,7 @@ std::string nettest_json(const NettestPlan& plan, const NettestState& state) {
                      {"servers", plan.servers},
                      {"concurrency", plan.concurrency},
                      {"verified", plan.is_verified},
-                     {"time_s", seconds(state.time)},
+                     {"time_s", positive_seconds(state.time)},
                      {"interrupted", state.is_interrupted},
                      {"agree", do_agree(state)},
                      {"round_trips_per_s", per_second(state.clients.round_trips.done, state.time)},
