@@ -165,8 +165,6 @@ class Engine {
   static constexpr std::uint32_t kNone = Ports::kNone;
   static constexpr base::Duration kAttendEvery = std::chrono::microseconds(20);
 
-  struct LocalArrivals;
-
   shm::Transport* shm_transport() { return transports_ ? transports_->shm_transport() : nullptr; }
   qp::QueuePairs& make_pairs();
   /// Returns whether something waits for an event that is not a time, so that each pass must retry it.
@@ -175,7 +173,8 @@ class Engine {
   // engine_loop.cpp
   bool collect(base::Instant now);
   bool collect_local(base::Instant now);
-  void attend(LocalArrivals& arrivals, bool& any);
+  bool attend(base::Instant now);
+  bool take_local(base::Instant now);
   bool react(base::Instant now);
   void deliver(const link::Delivery& delivery, base::Instant now);
   void end_outcome(const link::Outcome& outcome);

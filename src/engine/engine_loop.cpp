@@ -6,7 +6,6 @@
 
 #include "engine/engine.hpp"
 #include "qp/queue_pairs.hpp"
-#include "shm/transport_collect.hpp"
 
 namespace fairlead::engine {
 
@@ -51,27 +50,6 @@ base::Instant Engine::next_deadline() const {
 
 // Arrivals -----------------------------------------------------------------------------------------------------------
 
-/// Passes arrivals from shared memory to the clients.
-struct Engine::LocalArrivals {
-  Engine& engine;
-  base::Instant now;
-
-  bool has_room() const { return engine.ports_.has_room(); }
-  bool inlined(link::PeerHandle from, const wire::ShmHead& head, std::span<const std::byte> bytes) {
-    if (head.operation != static_cast<std::uint8_t>(wire::Operation::message)) [[unlikely]]
-      return false;
-    if (!engine.messages_.deliver_short(from, head.source_port, head.target_port, bytes, now)) [[unlikely]]
-      engine.messages_.refuse_short(from, head.target_port, now);
-    return true;
-  }
-  bool ordered(link::PeerHandle from, const wire::ShmHead& head, const wire::ShmOrdered& turn,
-               std::span<const std::byte> bytes) {
-    return engine.pairs_ && engine.pairs_->deliver_short(from, head, turn, bytes, now);
-  }
-  void deliver(const link::Delivery& delivery) { engine.deliver(delivery, now); }
-  void ended(const link::Outcome& end) { engine.end_outcome(end); }
-};
-
 std::size_t Engine::progress_into(Port& port, std::span<Completion> to, base::Instant now, bool& any) {
   ports_.begin_poll(port, to);
   any = progress(now);
@@ -79,21 +57,39 @@ std::size_t Engine::progress_into(Port& port, std::span<Completion> to, base::In
 }
 
 bool Engine::collect_local(base::Instant now) {
-  LocalArrivals arrivals{*this, now};
-  bool any = shm_transport()->collect(now, arrivals);
+  shm_transport()->begin_pass(now);
+  bool any = take_local(now);
   if (now >= attend_at_) [[unlikely]]
-    attend(arrivals, any);
+    any |= attend(now);
   return any;
 }
 
-void Engine::attend(LocalArrivals& arrivals, bool& any) {
-  attend_at_ = arrivals.now + kAttendEvery;
+bool Engine::take_local(base::Instant now) {
+  shm::Transport& shm = *shm_transport();
+  for (;;) {
+    switch (shm.next(ports_.has_room())) {
+      case shm::Arrived::message:
+        deliver(shm.message(), now);
+        break;
+      case shm::Arrived::outcome:
+        end_outcome(shm.outcome());
+        break;
+      case shm::Arrived::nothing:
+        return shm.has_found();
+    }
+  }
+}
+
+bool Engine::attend(base::Instant now) {
+  attend_at_ = now + kAttendEvery;
   // Most exposures of departed peers have ended with the notice of the loss, which has the cause. A peer that was not
   // known yet has no such notice.
-  messages_.end_abandoned(Status::refused, arrivals.now);
-  ports_.forget_poller();  // attend() delivers everything that a departed peer has left
-  any |= shm_transport()->attend(arrivals.now, arrivals);
-  transports_->vouch(arrivals.now);
+  messages_.end_abandoned(Status::refused, now);
+  ports_.forget_poller();  // everything that a departed peer has left is delivered
+  shm_transport()->attend(now);
+  const bool any = take_local(now);
+  transports_->vouch(now);
+  return any;
 }
 
 bool Engine::collect(base::Instant now) {

@@ -40,8 +40,10 @@ void Messages::deliver(const link::Delivery& delivery, base::Instant now) {
 
 void Messages::deliver_message(const link::Delivery& delivery, base::Instant now) {
   const wire::Envelope& envelope = delivery.envelope;
-  if (delivery.reassembly == link::Delivery::kWhole && delivery.permission == nullptr) [[likely]]
-    return tell(delivery, deliver_short(delivery.peer, envelope.source_port, envelope.target_port, delivery.bytes, now),
+  if (delivery.is_short()) [[likely]]
+    return tell(delivery,
+                receives_.take(context_.transports->address(delivery.peer), envelope.source_port, envelope.target_port,
+                               delivery.bytes, now),
                 now);
   const auto match = receives_.match(envelope.target_port, delivery.size, true);
   if (!match) return tell(delivery, false, now);
@@ -56,25 +58,21 @@ void Messages::tell(const link::Delivery& delivery, bool is_taken, base::Instant
   if (is_taken && !is_asked) [[likely]]
     return;
   const Status status = is_taken ? Status::ok : refusal(envelope.target_port, delivery.size, is_asked);
-  if (envelope.cookie == 0 || (status == Status::ok && !is_taken)) return;
-  answers_.answer(delivery.peer,
-                  {.operation = wire::Operation::told, .status = std::to_underlying(status), .cookie = envelope.cookie},
-                  0, now);
+  if (status == Status::ok && !is_taken) return;
+  wire::Envelope told{
+      .operation = wire::Operation::told, .status = std::to_underlying(status), .cookie = envelope.cookie};
+  if (told.cookie == 0) {
+    // A short message of this host has no name: the line of its ring names it.
+    if (status == Status::ok || !delivery.is_short() || !shm::Transport::has(delivery.peer)) return;
+    told.a = context_.shm_transport()->line_behind(delivery.peer);
+  }
+  answers_.answer(delivery.peer, told, 0, now);
 }
 
 /// Returns why no buffer takes a message; ok if the sender is not told.
 Status Messages::refusal(std::uint32_t target_port, std::uint64_t size, bool is_asked) {
   if (context_.ports.find_number(target_port) == kNone) return Status::refused;
   return is_asked || size > kLong ? Status::no_buffer : Status::ok;
-}
-
-void Messages::refuse_short(link::PeerHandle from, std::uint32_t target_port, base::Instant now) {
-  if (refusal(target_port, 0, false) == Status::ok) return;
-  answers_.answer(from,
-                  {.operation = wire::Operation::told,
-                   .status = std::to_underlying(Status::refused),
-                   .a = context_.shm_transport()->line_behind(from)},
-                  0, now);
 }
 
 /// Handles the receiver's report on one of our messages. A refused message is sent no further. A receiver may only

@@ -104,14 +104,6 @@ class Messages {
   // Interface of a transport client (transport/client.hpp) ------------------------------------------------------------
 
   void deliver(const link::Delivery& delivery, base::Instant now);
-  /// Delivers a complete short message from any transport. Returns whether a buffer took it.
-  bool deliver_short(link::PeerHandle from, std::uint32_t source_port, std::uint32_t target_port,
-                     std::span<const std::byte> bytes, base::Instant now) {
-    return receives_.take(context_.transports->address(from), source_port, target_port, bytes, now);
-  }
-  /// No buffer took the message that has just arrived through a ring. Reports it to the sender if the port does not
-  /// exist.
-  void refuse_short(link::PeerHandle from, std::uint32_t target_port, base::Instant now);
   void end_outcome(const link::Outcome& outcome, base::Instant now);
   void end_short(const link::Outcome& end, base::Instant now);
   void end_arrival(std::uint64_t target, Status status, base::Instant now);

@@ -92,6 +92,8 @@ struct Delivery {
     std::atomic_thread_fence(std::memory_order_acquire);
     return permission->load(std::memory_order_relaxed) == ticket;
   }
+  /// Returns whether the message is complete, and its bytes are not in memory that the sender may take back.
+  bool is_short() const { return reassembly == kWhole && permission == nullptr; }
   static constexpr std::uint32_t kWhole = ~0U;
 };
 

@@ -340,26 +340,7 @@ void QueuePairs::deliver(const link::Delivery& delivery, base::Instant now) {
   }
 }
 
-bool QueuePairs::deliver_short(link::PeerHandle from, const wire::ShmHead& head, const wire::ShmOrdered& turn,
-                               std::span<const std::byte> bytes, base::Instant now) {
-  if (head.operation != std::to_underlying(wire::Operation::pair_send)) [[unlikely]]
-    return false;
-  shared_.now = now;
-  take_request({.peer = from,
-                .envelope = {.operation = wire::Operation::pair_send,
-                             .status = head.status,
-                             .flags = head.flags,
-                             .source_port = head.source_port,
-                             .target_port = head.target_port,
-                             .key = wire::encode(wire::RequestKey{.sequence = {turn.key}}),
-                             .a = turn.a},
-                .size = bytes.size(),
-                .bytes = bytes});
-  return true;
-}
-
-// A single function for both callers, so that the compiler inlines its calls.
-[[gnu::noinline]] void QueuePairs::take_request(const link::Delivery& delivery) {
+void QueuePairs::take_request(const link::Delivery& delivery) {
   const wire::Envelope& envelope = delivery.envelope;
   QueuePair* const pair = responder_.admit(delivery);
   if (pair == nullptr) return;

@@ -35,7 +35,6 @@
 #include "qp/responder.hpp"
 #include "qp/shared.hpp"
 #include "transport/client.hpp"
-#include "wire/shm_record.hpp"
 
 namespace fairlead::qp {
 
@@ -93,9 +92,6 @@ class QueuePairs {
 
   // Calls of the engine.
   void deliver(const link::Delivery& delivery, base::Instant now);
-  /// Delivers a short message from a local peer. Returns false if it belongs to another client.
-  bool deliver_short(link::PeerHandle from, const wire::ShmHead& head, const wire::ShmOrdered& turn,
-                     std::span<const std::byte> bytes, base::Instant now);
   void end_outcome(const link::Outcome& outcome, base::Instant now) {
     shared_.now = now;
     requester_.end_outcome(outcome);

@@ -263,7 +263,7 @@ TEST(ReadSections, WhoWithdrawsWaitsForThoseInsideUntilTheyLeaveOrEnd) {
   there.leave();
   EXPECT_TRUE(sections.has_left(readers[0]));
   there.enter(Use::of_region(5, 9));
-  EXPECT_TRUE(sections.has_left(readers[0])) << "that is another visit";
+  EXPECT_TRUE(sections.has_left(readers[0])) << "that is another use";
   readers = sections.readers(Withdrawn::region(5));
   ASSERT_EQ(readers.size(), 1u);
   guest.reset();

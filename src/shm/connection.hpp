@@ -86,7 +86,7 @@ struct Connection {
   const PairSide* other = nullptr;
   Farewell said = Farewell::none;
   bool is_watched = false;    // the value last written to own->is_watching
-  std::uint16_t turn = 0;     // number of our last visit to the peer's memory; never read from own->at
+  std::uint16_t turn = 0;     // number of our last use of the peer's memory; never read from own->at
   std::uint64_t left_at = 0;  // after closing: the exposure that the peer was using, until take_departed() reports it
   RingWriter writer;
   RingReader reader;
@@ -109,7 +109,7 @@ struct Connection {
 
   /// enter() and leave() enclose each access to the peer's memory (onesided::RemoteMemory). An access that enters after
   /// the owner withdrew an object finds it withdrawn. The owner waits for accesses that began before (ReadSections).
-  /// The store is a release: the owner may see it instead of the end of the previous visit.
+  /// The store is a release: the owner may see it instead of the end of the previous use.
   void enter(Use use) noexcept {
     if (++turn == 0) ++turn;
     own->at.store(std::uint64_t{turn} << Use::kTurnShift | use.name(), std::memory_order_release);

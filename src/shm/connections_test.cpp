@@ -58,16 +58,18 @@ void write(Connection& peer, std::string_view text) {
 
 std::string look(Side& side) {
   std::string seen;
-  side.connections->watch().look([&](std::uint32_t slot) {
+  Watch& watch = side.connections->watch();
+  watch.begin_look();
+  for (std::uint32_t slot = watch.next(); slot != Connections::kNone; slot = watch.next()) {
     Connection& peer = side.connections->peer(slot);
     while (peer.reader.has_record()) {
       const auto record = peer.reader.record();
-      if (!record) return;
+      if (!record) break;
       seen.append(reinterpret_cast<const char*>(record->body.data()), record->body.size());
       peer.reader.pass(record->body.size());
     }
     peer.reader.tell();
-  });
+  }
   return seen;
 }
 
@@ -323,7 +325,7 @@ TEST(Connections, APeerDoesNotDecideWhatWeAreAt) {
   PairSide& told = own_side_as_seen_by(near.to(far));
   const Use use = Use::of_region(3, 4);
   const auto word = [&](std::uint64_t turn) { return turn << Use::kTurnShift | use.name(); };
-  told.at.store(word(7));  // pretends that this is our seventh visit
+  told.at.store(word(7));  // pretends that this is our seventh use
   far.to(near).enter(use);
   EXPECT_EQ(told.at.load(), word(1)) << "we are there for the first";
   told.at.store(word(40));

@@ -21,27 +21,39 @@ bool Inbox::find_payload(const Connection& from) {
   return true;
 }
 
-void Inbox::set_whole(link::PeerHandle from, std::span<const std::byte> bytes) {
-  delivery_.peer = from;
-  delivery_.bytes = bytes;
-  delivery_.size = bytes.size();
-  delivery_.offset = 0;
-  delivery_.reassembly = link::Delivery::kWhole;
-  delivery_.is_first = delivery_.is_last = true;
-  delivery_.target = 0;
-  delivery_.permission = nullptr;
+Inbox::Read Inbox::read_other(const Source& from, const RingReader::Record& record, const wire::ShmHead& head) {
+  const std::span<const std::byte> body = record.body;
+  if (body.size() < sizeof head) return Read::malformed;
+  if (head.kind == wire::ShmKind::batch) return read_batch(from, body, head);
+  if (head.kind == wire::ShmKind::taken_back) return Read::taken_back;
+  wire::ShmKind kind{};
+  if (!wire::decode_shm_envelope(body, kind, delivery_.envelope)) return Read::malformed;
+  if (wire::is_whole(kind)) [[likely]] {
+    set_whole(from.handle, body.subspan(wire::shm_head_bytes(kind)));
+    return Read::message;
+  }
+  return read_part(from, record) ? Read::message : Read::malformed;
 }
 
-bool Inbox::read(const Source& from, const RingReader::Record& record) {
-  wire::ShmKind kind{};
-  if (!wire::decode_shm_envelope(record.body, kind, delivery_.envelope)) return false;
-  if (wire::is_whole(kind)) [[likely]] {
-    set_whole(from.handle, record.body.subspan(wire::shm_head_bytes(kind)));
-    counters_.bytes_delivered += delivery_.size;
-    ++counters_.messages_delivered;
-    return true;
-  }
-  return read_part(from, record);
+Inbox::Read Inbox::read_batch(const Source& from, std::span<const std::byte> body, const wire::ShmHead& head) {
+  if (body.size() > sizeof head + kBatchMax) return Read::malformed;
+  // Checks all lengths before delivering anything: after the peer has ended, a malformed record is looked at again.
+  const std::span<const std::byte> messages = body.subspan(sizeof head);
+  std::span<const std::byte> message;
+  for (std::span<const std::byte> rest = messages; !rest.empty();)
+    if (!wire::take_batched(rest, message)) return Read::malformed;
+  set_envelope(head);
+  delivery_.peer = from.handle;
+  batch_ = messages;
+  return Read::batch;
+}
+
+bool Inbox::take_batched() {
+  std::span<const std::byte> message;
+  if (!wire::take_batched(batch_, message)) [[unlikely]]
+    return batch_ = {}, false;  // the peer has changed it meanwhile
+  set_whole(delivery_.peer, message);
+  return true;
 }
 
 // Reads a message by reference or a chunk of a long message.
@@ -49,14 +61,11 @@ bool Inbox::read_part(const Source& from, const RingReader::Record& record) {
   if (!wire::decode_shm(record.body, record_)) return false;
   delivery_.peer = from.handle;
   delivery_.bytes = record_.payload;
-  counters_.bytes_delivered +=
-      record_.kind == wire::ShmKind::by_reference ? record_.message_bytes : record_.payload.size();
   Arriving& arriving = from.arriving;
   switch (record_.kind) {
     case wire::ShmKind::by_reference:
       if (!find_payload(from.connection)) return false;
       delivery_.envelope = record_.envelope;
-      ++counters_.messages_delivered;
       return true;
     case wire::ShmKind::inlined:
     case wire::ShmKind::ordered:
@@ -75,6 +84,7 @@ bool Inbox::read_part(const Source& from, const RingReader::Record& record) {
       break;
   }
   if (record_.payload.size() > arriving.size - arriving.done) return false;
+  counters_.bytes_delivered += record_.payload.size();
   delivery_.permission = nullptr;
   delivery_.envelope = arriving.envelope;
   delivery_.size = arriving.size;

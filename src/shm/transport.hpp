@@ -20,8 +20,8 @@
 #include "link/link.hpp"
 #include "shm/connections.hpp"
 #include "shm/counters.hpp"
-#include "shm/inbox.hpp"
 #include "shm/outbox.hpp"
+#include "shm/peer_poll.hpp"
 #include "shm/search.hpp"
 #include "shm/transport_options.hpp"
 #include "shm/transport_peer.hpp"
@@ -97,17 +97,19 @@ class Transport {
   void end_line(link::PeerHandle peer, std::uint64_t line, Status status);
   void set_target(link::PeerHandle peer, std::uint64_t target) { peers_[peer].arriving.target = target; }
 
-  /// Both are in transport_collect.hpp. collect() reads what has arrived and calls the taker:
-  /// - taker.inlined(peer, head, bytes): once per message of a batch record;
-  /// - taker.ordered(peer, head, turn, bytes): a message with a place in a sequence;
-  /// - taker.deliver(delivery): if the above return false, or for all other records;
-  /// - taker.ended(outcome): for each message of send_short() that the peer has consumed.
-  /// The bytes lie in shared memory, which the peer may still change. Returns true if anything happened.
-  template <typename Taker>
-  bool collect(base::Instant now, Taker&& taker);
-  /// Handles arriving and leaving peers; makes system calls. Delivers what a dead peer had written before.
-  template <typename Taker>
-  bool attend(base::Instant now, Taker&& taker);
+  /// Begins a pass over the peers that may have news. Call next() until it returns nothing.
+  void begin_pass(base::Instant now);
+  /// Handles arriving and leaving peers; makes system calls. Call next() until it returns nothing: it brings what
+  /// peers that are gone had written before.
+  void attend(base::Instant now);
+  /// Returns what comes next. `has_room` says whether there is room for the event of a message: without it, messages
+  /// stay in the rings for the next pass.
+  Arrived next(bool has_room);
+  /// Both are valid until the next call of next().
+  const link::Delivery& message() const noexcept { return poll_.message(); }
+  const link::Outcome& outcome() const noexcept { return poll_.outcome(); }
+  /// Returns whether the pass has found anything.
+  bool has_found() const noexcept { return has_found_; }
   /// Gives up on peers that stopped reading or were not found in time.
   void expire(base::Instant now);
   base::Instant next_deadline() const { return std::min(expire_at_, connections_->next_deadline()); }
@@ -138,10 +140,7 @@ class Transport {
   using Peer = TransportPeer;
   static constexpr std::uint32_t kNone = TransportPeers::kNone;
   static constexpr std::size_t kManyEach = 128;  // bytes; longest message that shares a record with others
-  static constexpr std::size_t kManyMax = 1000;  // bytes of a shared record; bounded so that the reader can start on it
-  static constexpr int kRecordsInPass = 64;      // per peer
-  static constexpr std::uint64_t kUntoldMax = 31;  // lines consumed without telling the writer
-  static constexpr int kLastLooks = 128;           // passes over the remaining records of a peer that is gone
+  static constexpr int kLastLooks = 128;         // polls of what a peer that is gone has left
 
   std::uint32_t add_peer(const base::SocketAddress& address);
   bool has_room_for(const ConnectionEvent& event);
@@ -160,16 +159,10 @@ class Transport {
   }
   std::byte* begin_fast(link::PeerHandle handle, std::size_t bytes, Peer*& peer);
   std::uint64_t end_fast(Peer& peer, std::size_t bytes, std::size_t payload);
-  template <typename Taker>
-  bool end_passed(Peer& peer, const Connection& to, Taker&& taker);
   void make_busy(std::uint32_t index, base::Instant now);
-  template <typename Taker>
-  bool serve_sender(Peer& peer, Connection& to, Taker&& taker);
-
-  template <typename Taker>
-  bool take(std::uint32_t connection_slot, Taker&& taker);
-  template <typename Taker>
-  bool take_record(std::uint32_t index, Connection& from, std::size_t& bytes, Taker&& taker);
+  bool begin_poll();
+  std::uint32_t next_departing();
+  void end_departure(const ConnectionEvent& ended);
   struct Run {
     std::size_t count = 0, bytes = 0;
   };
@@ -177,20 +170,21 @@ class Transport {
     return part.memory.size() == 1 && part.length <= Outbox::kWholeMax && part.length <= part.memory[0].iov_len;
   }
   static Run next_run(std::span<const link::SendPart> parts);
-  template <typename Taker>
-  bool take_many(std::uint32_t index, std::span<const std::byte> body, wire::ShmHead head, Taker&& taker);
 
   std::unique_ptr<Connections> connections_;
   TransportOptions options_;
   TransportCounters counters_;
   Search search_{*connections_, options_.is_forced};
   Outbox outbox_{*connections_, options_, counters_};
-  Inbox inbox_{counters_};
   TransportPeers peers_;
   std::vector<std::uint32_t> busy_;  // peers with pending messages, or with a message under way to us
-  base::Instant now_{};              // time of the current collect() or attend()
+  base::Instant now_{};              // time of the current pass or attend()
   base::Fifo<link::Outcome> outcomes_;
   base::Fifo<link::Notice> notices_;
+  PeerPoll poll_{*connections_, peers_, outbox_, counters_, notices_};
+  std::optional<ConnectionEvent> departing_;  // the end of a peer whose records are being read
+  int last_looks_ = 0;                        // at what it has left
+  bool is_attending_ = false, has_found_ = false;
   bool is_leaving_ = false;
   base::Instant expire_at_ = base::kNever;
 };

@@ -15,7 +15,7 @@ inline Transport::Run Transport::next_run(std::span<const link::SendPart> parts)
   Run run;
   for (const link::SendPart& part : parts) {
     const std::size_t bytes = run.bytes + sizeof(wire::ShmLength) + part.length;
-    if (!fits(part) || part.length > kManyEach || bytes > kManyMax) break;
+    if (!fits(part) || part.length > kManyEach || bytes > Inbox::kBatchMax) break;
     run.bytes = bytes;
     ++run.count;
   }

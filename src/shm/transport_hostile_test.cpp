@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/place_for_tests.hpp"
-#include "shm/transport_collect.hpp"
+#include "shm/transport.hpp"
 #include "shm/transport_fast_path.hpp"
 
 namespace fairlead::shm {
@@ -30,40 +30,31 @@ class TransportHostile : public testing::Test {
     return Connections::open(place(number), random_(), {.ring_bytes = kRing}).value();
   }
 
-  // Accepts about half of the short messages on the fast path.
-  struct Taker {
-    TransportHostile& test;
-    bool has_room() const { return true; }
-    bool inlined(link::PeerHandle, const wire::ShmHead&, std::span<const std::byte> bytes) {
-      if (test.random_() % 2 == 0) return false;
-      test.read(bytes);
-      return true;
-    }
-    bool ordered(link::PeerHandle peer, const wire::ShmHead& head, const wire::ShmOrdered&,
-                 std::span<const std::byte> bytes) {
-      return inlined(peer, head, bytes);
-    }
-    void deliver(const link::Delivery& delivery) {
-      ASSERT_LE(delivery.offset, delivery.size);
-      ASSERT_LE(delivery.bytes.size(), delivery.size - delivery.offset);
-      test.read(delivery.bytes);
-    }
-    void ended(const link::Outcome& end) {
-      EXPECT_EQ(end.cookie, end.owner);
-      ++test.outcomes_;
-    }
-  };
-
   void read(std::span<const std::byte> bytes) {
     for (const std::byte byte : bytes) sum_ += std::to_integer<std::uint64_t>(byte);
     ++deliveries_;
   }
 
+  void take_all() {
+    for (Arrived arrived = shm_.next(true); arrived != Arrived::nothing; arrived = shm_.next(true)) {
+      if (arrived == Arrived::outcome) {
+        const link::Outcome& end = shm_.outcome();
+        if (end.owner != link::Outcome::kNobody) EXPECT_EQ(end.cookie, end.owner);
+        ++outcomes_;
+        continue;
+      }
+      const link::Delivery& delivery = shm_.message();
+      ASSERT_LE(delivery.offset, delivery.size);
+      ASSERT_LE(delivery.bytes.size(), delivery.size - delivery.offset);
+      read(delivery.bytes);
+    }
+  }
   void collect() {
-    Taker taker{*this};
     now_ += 10us;
-    shm_.collect(now_, taker);
-    shm_.attend(now_, taker);
+    shm_.begin_pass(now_);
+    take_all();
+    shm_.attend(now_);
+    take_all();
     while (shm_.next_outcome()) ++outcomes_;
     while (const auto notice = shm_.next_notice()) {
       lost_ += notice->kind == link::Notice::Kind::lost ? 1 : 0;

@@ -3,6 +3,7 @@
 #include <sys/eventfd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/barrier.hpp"
 
@@ -10,7 +11,8 @@ namespace fairlead::shm {
 
 void Watch::make_room(std::uint32_t slot) {
   if (slot < is_reminded_.size()) return;
-  for (auto* list : {&reminders_, &reminders_taken_}) list->reserve(slot + 1);
+  reminders_.reserve(slot + 1);
+  calling_.reserve(2 * (slot + 1));
   last_traffic_.resize(slot + 1, 0);
   is_reminded_.resize(slot + 1, false);
 }
@@ -23,6 +25,27 @@ void Watch::begin(std::uint32_t slot) {
 void Watch::forget(std::uint32_t slot) noexcept {
   auto* const end = std::remove(watched_.begin(), watched_.begin() + watched_count_, slot);
   watched_count_ = static_cast<std::uint32_t>(end - watched_.begin());
+}
+
+std::uint32_t Watch::next_calling() {
+  if (std::exchange(place_, kCalling) != kCalling) {
+    rouse();
+    for (const std::uint32_t slot : reminders_) is_reminded_[slot] = false;
+    calling_.insert(calling_.end(), reminders_.begin(), reminders_.end());
+    reminders_.clear();  // those that come now are for the next look
+    doorbell_.take([&](std::uint32_t slot) {
+      if (slot < peers_.size()) calling_.push_back(slot);
+    });
+  }
+  while (called_ < calling_.size()) {
+    const std::uint32_t slot = calling_[called_++];
+    if (!peers_[slot].is_audible()) continue;
+    watch(slot);
+    return slot;
+  }
+  calling_.clear();
+  called_ = 0;
+  return kNone;
 }
 
 void Watch::watch(std::uint32_t slot) {

@@ -30,27 +30,19 @@ class Watch {
 
   const Doorbell& doorbell() const noexcept { return doorbell_; }
 
-  /// Calls visit(slot) for each watched peer and each peer that rang. The latter become watched if that pays.
-  template <typename Visit>
-  void look(Visit&& visit) {
+  /// Begins a look at the peers: next() returns each watched one, then each that rang or that somebody reminded of,
+  /// which becomes watched if that pays.
+  void begin_look() {
     if (++looks_ % kIdleLooks == 0) [[unlikely]]
       unwatch_idle();
-    for (std::uint32_t i = 0; i < watched_count_; ++i) visit(watched_[i]);
-    if (!doorbell_.has_rung() && reminders_.empty()) [[likely]]
-      return;
-    rouse();
-    const auto visit_ringing = [&](std::uint32_t slot) {
-      if (slot >= peers_.size() || !peers_[slot].is_audible()) return;
-      watch(slot);
-      visit(slot);
-    };
-    std::swap(reminders_, reminders_taken_);  // reminders that come now are for the next pass
-    for (const std::uint32_t slot : reminders_taken_) {
-      is_reminded_[slot] = false;
-      visit_ringing(slot);
-    }
-    reminders_taken_.clear();
-    doorbell_.take(visit_ringing);
+    place_ = 0;
+  }
+  /// Returns the slot of the next peer; kNone if there is none.
+  std::uint32_t next() {
+    if (place_ < watched_count_) return watched_[place_++];
+    if (calling_.empty() && (place_ == kCalling || (reminders_.empty() && !doorbell_.has_rung()))) [[likely]]
+      return kNone;
+    return next_calling();
   }
   /// For a poller that found nothing: polls the only watched peer for some ten nanoseconds. Another full pass would
   /// take longer.
@@ -89,11 +81,14 @@ class Watch {
   void disarm();
 
  private:
+  static constexpr std::uint32_t kNone = ConnectionTable::kNone;
   static constexpr std::uint32_t kWatchedMax = 8;
+  static constexpr std::uint32_t kCalling = kNone;  // a place: the watched peers of this look are done
   static constexpr int kGlances = 16;
   static constexpr std::uint64_t kBusyLooks = 4096;   // looks without traffic, before another peer may take the place
   static constexpr std::uint64_t kIdleLooks = 65536;  // looks without traffic, before the peer must ring again
 
+  std::uint32_t next_calling();
   void watch(std::uint32_t slot);
   void unwatch(std::uint32_t place);
   void unwatch_idle();
@@ -106,8 +101,11 @@ class Watch {
   std::vector<std::uint64_t> last_traffic_;  // by slot: number of the look
   std::array<std::uint32_t, kWatchedMax> watched_{};
   std::uint32_t watched_count_ = 0;
-  std::vector<std::uint32_t> reminders_, reminders_taken_;  // slots to look at as if they had rung, each at most once
-  std::vector<bool> is_reminded_;                           // by slot
+  std::uint32_t place_ = kCalling;        // of the next one in this look
+  std::vector<std::uint32_t> reminders_;  // slots that the next look returns as if they had rung, each at most once
+  std::vector<std::uint32_t> calling_;    // slots that rang or were reminders, and that this look still returns
+  std::size_t called_ = 0;                // of them, returned already
+  std::vector<bool> is_reminded_;         // by slot
   std::uint64_t looks_ = 0;
   bool is_armed_ = false, is_roused_ = false;
 };

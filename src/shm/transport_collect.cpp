@@ -1,0 +1,111 @@
+// Passes: which peers are polled, and the arrival and departure of peers.
+
+#include "shm/transport.hpp"
+
+namespace fairlead::shm {
+
+namespace {
+
+link::Diagnosis diagnosis_of(End by) {
+  switch (by) {
+    case End::peer_gone:
+      return link::Diagnosis::process_ended;
+    case End::peer_left:
+      return link::Diagnosis::left;
+    case End::peer_cut:
+      return link::Diagnosis::cut_there;
+    case End::here:
+      return link::Diagnosis::cut_here;
+  }
+  return link::Diagnosis::none;
+}
+
+}  // namespace
+
+void Transport::begin_pass(base::Instant now) {
+  now_ = now;
+  is_attending_ = has_found_ = false;
+  poll_.abandon();
+  connections_->watch().begin_look();
+}
+
+void Transport::attend(base::Instant now) {
+  now_ = now;
+  is_attending_ = true;
+  has_found_ = false;
+  poll_.abandon();
+  connections_->attend(now);
+}
+
+Arrived Transport::next(bool has_room) {
+  for (;;) {
+    const Arrived arrived = poll_.next(has_room, now_);
+    if (arrived != Arrived::nothing) {
+      if (arrived == Arrived::message && !poll_.message().is_last) [[unlikely]]
+        make_busy(poll_.index(), now_);
+      has_found_ = true;
+      return arrived;
+    }
+    has_found_ |= poll_.has_found();
+    if (!begin_poll()) return Arrived::nothing;
+  }
+}
+
+/// Begins the next poll of the pass. Returns false if the pass is over.
+bool Transport::begin_poll() {
+  for (;;) {
+    const std::uint32_t slot = is_attending_ ? next_departing() : connections_->watch().next();
+    if (slot == kNone) break;
+    const std::uint32_t index = peers_.at_connection(slot);
+    poll_.abandon();
+    if (index == kNone) continue;
+    poll_.begin(index, slot);
+    return true;
+  }
+  if (!is_attending_ && now_ >= expire_at_) [[unlikely]]
+    expire(now_);
+  return false;
+}
+
+/// Handles what has happened to connections, up to the next peer that is gone: its connection is polled until nothing
+/// is left there. Returns kNone if there is none.
+std::uint32_t Transport::next_departing() {
+  if (departing_) {
+    if (poll_.has_found() && ++last_looks_ < kLastLooks) return departing_->slot;
+    end_departure(*departing_);
+    departing_.reset();
+  }
+  while (const ConnectionEvent* const first = connections_->first_event()) {
+    if (!has_room_for(*first)) [[unlikely]]
+      break;
+    const std::optional<ConnectionEvent> event = connections_->next_event();
+    has_found_ = true;
+    switch (event->kind) {
+      case ConnectionEvent::Kind::opened:
+        open(event->slot, now_);
+        break;
+      case ConnectionEvent::Kind::claimed:
+        search_.note_claim(event->address);
+        break;
+      case ConnectionEvent::Kind::declined:
+        search_.failed(event->address, event->reason);
+        break;
+      case ConnectionEvent::Kind::ended:
+        departing_ = event;
+        last_looks_ = 0;
+        return event->slot;
+    }
+  }
+  return kNone;
+}
+
+/// Nothing more comes from the peer: it is lost.
+void Transport::end_departure(const ConnectionEvent& ended) {
+  search_.failed(ended.address, ended.reason);
+  const std::uint32_t index = peers_.disconnect(ended.slot);
+  connections_->forget(ended.slot);
+  if (index == kNone) return;
+  lose(index, peers_[index].has_stopped ? Status::silent : Status::refused, now_, diagnosis_of(ended.ended_by));
+}
+
+}  // namespace fairlead::shm
