@@ -116,7 +116,7 @@ int report_needs(const Launch& run) {
   const auto usable = check_device(run);
   const auto devices = usable ? verbs::devices() : std::unexpected(usable.error());
   if (!devices) {
-    findings.push_back({Verdict::trouble, "device", options_text(run) + devices.error().message, {}});
+    findings.push_back({Verdict::trouble, "device", as_typed(run, devices.error().message), {}});
   } else if (devices->empty()) {
     findings.push_back(
         {Verdict::trouble, "device", "no interface with an address is up", "ip link set dev NAME up; or --address"});

@@ -23,7 +23,7 @@ constexpr std::uint64_t kPage = 4096;
 using NodeMask = std::array<unsigned long, kNodesMost / kWordBits>;
 static_assert(sizeof(unsigned long) * 8 == kWordBits);
 
-NodeMask mask_of(unsigned node) noexcept {
+NodeMask node_mask(unsigned node) noexcept {
   NodeMask mask{};
   mask[node / kWordBits] = 1UL << (node % kWordBits);
   return mask;
@@ -118,7 +118,7 @@ std::optional<unsigned> near_node() {
 
 NearNode::NearNode(std::optional<unsigned> node) noexcept {
   if (!node || has_own_policy()) return;
-  const NodeMask mask = mask_of(*node);
+  const NodeMask mask = node_mask(*node);
   is_set_ = set_policy(MPOL_PREFERRED, &mask) == 0;
 }
 
@@ -135,7 +135,7 @@ void place_near(std::span<const std::byte> range, std::optional<unsigned> node) 
   const auto start = reinterpret_cast<std::uintptr_t>(range.data());
   const std::uintptr_t first = (start + kPage - 1) / kPage * kPage, end = (start + range.size()) / kPage * kPage;
   if (first >= end) return;
-  const NodeMask mask = mask_of(*node);
+  const NodeMask mask = node_mask(*node);
   ::syscall(SYS_mbind, first, end - first, MPOL_PREFERRED, mask.data(), kNodesMost, MPOL_MF_MOVE);
 }
 

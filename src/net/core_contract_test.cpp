@@ -28,10 +28,10 @@ using engine::PortHandle;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr std::uint32_t kReceiver = 34 << 12 | 1, kSender = 34 << 12 | 2;
+constexpr std::uint32_t kReceiver = 34 << 12 | 1, kSenderNumber = 34 << 12 | 2;
 constexpr seconds kPatience(20);
 
-base::Instant in(base::Duration time) {
+base::Instant from_now(base::Duration time) {
   return base::MonotonicClock::now() + time;
 }
 
@@ -63,7 +63,7 @@ class FakeSubject final : public Subject {
 class RealSubject final : public Subject {
  public:
   RealSubject(std::shared_ptr<engine::Core> core, std::unique_ptr<host::HostForTests> host)
-      : host_(std::move(host)), core_(std::move(core)), sender_(core_->open_port(kSender).value()) {}
+      : host_(std::move(host)), core_(std::move(core)), sender_(core_->open_port(kSenderNumber).value()) {}
   ~RealSubject() override { core_->close_port(sender_); }
 
   engine::Core& core() override { return *core_; }
@@ -79,10 +79,10 @@ class RealSubject final : public Subject {
             operation),
         Status::ok);
     Completion end;
-    const base::Instant latest = in(kPatience);
+    const base::Instant latest = from_now(kPatience);
     while (!core_->next_event(sender_, end)) {
       ASSERT_LT(base::MonotonicClock::now(), latest);
-      core_->wait(sender_, in(milliseconds(50)));
+      core_->wait(sender_, from_now(milliseconds(50)));
     }
     core_->release_events(sender_, 1);
     EXPECT_TRUE(end.status == Status::ok || end.status == Status::no_buffer) << to_string(end.status);
@@ -153,12 +153,13 @@ class CoreContract : public testing::TestWithParam<Kind> {
   /// The next `count` events, or fewer after a long time.
   std::vector<Completion> take(std::size_t count) {
     std::vector<Completion> all;
-    for (const base::Instant latest = in(kPatience); all.size() < count && base::MonotonicClock::now() < latest;) {
+    for (const base::Instant latest = from_now(kPatience);
+         all.size() < count && base::MonotonicClock::now() < latest;) {
       Completion one;
       if (core().next_event(port_, one)) {
         all.push_back(one);
       } else {
-        core().wait(port_, in(milliseconds(50)));
+        core().wait(port_, from_now(milliseconds(50)));
       }
     }
     EXPECT_EQ(all.size(), count);
@@ -185,7 +186,7 @@ class CoreContract : public testing::TestWithParam<Kind> {
   }
   /// The host engine's count may come after the answer to the sender.
   void expect_dropped(std::uint64_t count) {
-    const base::Instant latest = in(kPatience);
+    const base::Instant latest = from_now(kPatience);
     while (core().dropped_no_buffer(port_) < count && base::MonotonicClock::now() < latest) core().progress();
     EXPECT_EQ(core().dropped_no_buffer(port_), count);
   }
@@ -253,13 +254,13 @@ TEST_P(CoreContract, KeysOfExposuresDiffer) {
 TEST_P(CoreContract, EventsAreTakenInOrderAndInPortions) {
   for (std::uint64_t i = 1; i <= 5; ++i) receive(i, 64);
   for (int i = 0; i < 5; ++i) subject_->send(8);
-  EXPECT_TRUE(core().wait(port_, in(kPatience)));
+  EXPECT_TRUE(core().wait(port_, from_now(kPatience)));
   EXPECT_TRUE(core().has_event(port_));
   std::uint64_t next = 1;
   std::array<Completion, 2> portion;
-  for (const base::Instant latest = in(kPatience); next <= 5 && base::MonotonicClock::now() < latest;) {
+  for (const base::Instant latest = from_now(kPatience); next <= 5 && base::MonotonicClock::now() < latest;) {
     const std::size_t count = core().next_events(port_, portion);
-    if (count == 0) core().wait(port_, in(milliseconds(50)));
+    if (count == 0) core().wait(port_, from_now(milliseconds(50)));
     for (const Completion& one : std::span(portion).first(count)) EXPECT_EQ(one.cookie, next++);
   }
   EXPECT_EQ(next, 6U);
@@ -308,7 +309,7 @@ TEST_P(CoreContract, WhatIsDroppedIsCountedAndEndsAWaitOnce) {
   EXPECT_EQ(core().dropped_no_buffer(port_), 0U);
   core().watch_drops(port_);
   for (std::uint64_t i = 1; i <= 2; ++i) {
-    const base::Instant latest = in(kPatience);
+    const base::Instant latest = from_now(kPatience);
     subject_->send(8);
     EXPECT_FALSE(core().wait(port_, latest));
     EXPECT_LT(base::MonotonicClock::now(), latest);
@@ -316,9 +317,9 @@ TEST_P(CoreContract, WhatIsDroppedIsCountedAndEndsAWaitOnce) {
     core().watch_drops(port_);
   }
   subject_->send(8);
-  EXPECT_FALSE(core().wait(port_, in(kPatience)));
+  EXPECT_FALSE(core().wait(port_, from_now(kPatience)));
   subject_->send(8);
-  const base::Instant soon = in(milliseconds(30));
+  const base::Instant soon = from_now(milliseconds(30));
   EXPECT_FALSE(core().wait(port_, soon));
   EXPECT_GE(base::MonotonicClock::now(), soon);
   EXPECT_EQ(core().dropped_no_buffer(port_), 4U);
@@ -326,10 +327,10 @@ TEST_P(CoreContract, WhatIsDroppedIsCountedAndEndsAWaitOnce) {
 
 TEST_P(CoreContract, AnInterruptEndsOneWait) {
   core().interrupt(port_);
-  base::Instant latest = in(kPatience);
+  base::Instant latest = from_now(kPatience);
   EXPECT_FALSE(core().wait(port_, latest));
   EXPECT_LT(base::MonotonicClock::now(), latest);
-  latest = in(milliseconds(30));
+  latest = from_now(milliseconds(30));
   EXPECT_FALSE(core().wait(port_, latest));
   EXPECT_GE(base::MonotonicClock::now(), latest);
 }
@@ -363,7 +364,7 @@ TEST_P(CoreContract, MoreEventsThanAPortMayHaveAreNotReserved) {
 // Ends as many spares as are granted, and no more.
 TEST_P(CoreContract, SparesArePostedAheadWithinWhatIsGranted) {
   provide(5, 3, 2);
-  const base::Instant latest = in(kPatience);
+  const base::Instant latest = from_now(kPatience);
   while (core().spare_counts(port_).posted < 2 && base::MonotonicClock::now() < latest) core().progress();
   EXPECT_EQ(core().spare_counts(port_).posted, 2U);
   EXPECT_EQ(core().spare_counts(port_).unended, 2U);
@@ -379,7 +380,7 @@ TEST_P(CoreContract, SparesArePostedAheadWithinWhatIsGranted) {
 
 TEST_P(CoreContract, AMessageFetchesASpare) {
   if (!subject_->fetches_spares()) return;  // the host engine has no access to the pool
-  provide(5, 0, 5);  // none ahead
+  provide(5, 0, 5);                         // none ahead
   for (int i = 0; i < 6; ++i) subject_->send(64);
   for (const Completion& end : take(5)) {
     EXPECT_EQ(end.status, Status::ok);
@@ -391,11 +392,11 @@ TEST_P(CoreContract, AMessageFetchesASpare) {
 TEST_P(CoreContract, APlanWithoutSparesHandsThemBack) {
   provide(4, 4, 4);
   core().set_spares(port_, {});
-  const base::Instant latest = in(kPatience);
+  const base::Instant latest = from_now(kPatience);
   while (spares_->count() < 4 && base::MonotonicClock::now() < latest) {
     Completion end;
     if (!core().next_event(port_, end)) {
-      core().wait(port_, in(milliseconds(50)));
+      core().wait(port_, from_now(milliseconds(50)));
       continue;
     }
     EXPECT_EQ(end.status, Status::canceled);
