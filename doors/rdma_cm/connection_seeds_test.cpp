@@ -83,7 +83,7 @@ class World {
   void at(Instant when, std::function<void()> action) { events_.emplace(when, std::move(action)); }
   /// Runs it in this life of the host only, and not while it stands still.
   void at_host(Host& host, Duration delay, std::function<void()> action) {
-    at(now_ + delay, [this, &host, life = host.life, action = std::move(action)] {
+    at(now_ + delay, [&host, life = host.life, action = std::move(action)] {
       if (host.life == life) alive(host, action);
     });
   }

@@ -7,9 +7,10 @@
 
 namespace fairlead::embedded {
 
+SleepTimer::SleepTimer() : timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {}
+
 int SleepTimer::descriptor_for(base::Instant deadline, base::Instant now) {
   if (has_failed_) return -1;
-  if (!timer_.is_open()) timer_ = base::FileDescriptor(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
   if (set_for_ > now && set_for_ <= deadline) return timer_.get();
   // Setting it also ends that it is readable. A time of 0 would switch it off.
   const auto at = std::max<std::int64_t>(deadline.time_since_epoch().count(), 1);

@@ -12,6 +12,8 @@ namespace fairlead::embedded {
 /// For one thread at a time.
 class SleepTimer {
  public:
+  SleepTimer();
+
   /// Returns a descriptor that becomes readable by `deadline`, perhaps earlier; -1 if the kernel provides none. Valid
   /// for one sleep.
   int descriptor_for(base::Instant deadline, base::Instant now);
@@ -19,7 +21,7 @@ class SleepTimer {
  private:
   base::FileDescriptor timer_;
   base::Instant set_for_{};  // in the past: it has fired, or was never set
-  bool has_failed_ = false;  // there is no timer, and none is asked for again
+  bool has_failed_ = false;  // the kernel provides none; nobody tries again
 };
 
 }  // namespace fairlead::embedded

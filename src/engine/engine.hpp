@@ -173,7 +173,6 @@ class Engine {
   // engine_loop.cpp
   bool collect(base::Instant now);
   bool collect_local(base::Instant now);
-  bool attend(base::Instant now);
   bool take_local(base::Instant now);
   bool react(base::Instant now);
   void deliver(const link::Delivery& delivery, base::Instant now);

@@ -58,10 +58,18 @@ std::size_t Engine::progress_into(Port& port, std::span<Completion> to, base::In
 
 bool Engine::collect_local(base::Instant now) {
   shm_transport()->begin_pass(now);
-  bool any = take_local(now);
-  if (now >= attend_at_) [[unlikely]]
-    any |= attend(now);
-  return any;
+  const bool any = take_local(now);
+  if (now < attend_at_) [[likely]]
+    return any;
+  attend_at_ = now + kAttendEvery;
+  // Most exposures of departed peers have ended with the notice of the loss, which has the cause. A peer that was not
+  // known yet has no such notice.
+  messages_.end_abandoned(Status::refused, now);
+  ports_.forget_poller();  // everything that a departed peer has left is delivered
+  shm_transport()->attend(now);
+  const bool has_attended = take_local(now);
+  transports_->vouch(now);
+  return any || has_attended;
 }
 
 bool Engine::take_local(base::Instant now) {
@@ -78,18 +86,6 @@ bool Engine::take_local(base::Instant now) {
         return shm.has_found();
     }
   }
-}
-
-bool Engine::attend(base::Instant now) {
-  attend_at_ = now + kAttendEvery;
-  // Most exposures of departed peers have ended with the notice of the loss, which has the cause. A peer that was not
-  // known yet has no such notice.
-  messages_.end_abandoned(Status::refused, now);
-  ports_.forget_poller();  // everything that a departed peer has left is delivered
-  shm_transport()->attend(now);
-  const bool any = take_local(now);
-  transports_->vouch(now);
-  return any;
 }
 
 bool Engine::collect(base::Instant now) {

@@ -157,8 +157,6 @@ class Transport {
     Peer* const peer = peers_.find(handle);
     return peer != nullptr && peer->connection_slot != kNone && peer->shorts.empty() ? peer : nullptr;
   }
-  std::byte* begin_fast(link::PeerHandle handle, std::size_t bytes, Peer*& peer);
-  std::uint64_t end_fast(Peer& peer, std::size_t bytes, std::size_t payload);
   void make_busy(std::uint32_t index, base::Instant now);
   bool begin_poll();
   std::uint32_t next_departing();
