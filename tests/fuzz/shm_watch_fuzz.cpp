@@ -96,10 +96,12 @@ class World {
 
   void look() {
     seen_.clear();
-    watch_.look([&](std::uint32_t slot) {
+    watch_.begin_look();
+    for (auto slot = watch_.next(); slot != shm::ConnectionTable::kNone; slot = watch_.next()) {
       ENSURE(slot < peers_.size() && peers_[slot].is_audible(), "looked at {}, which there is not", slot);
+      ENSURE(seen_.size() <= 2 * kPeers, "the look does not end");
       seen_.push_back(slot);
-    });
+    }
     std::array<int, kPeers> watched{};
     watch_.for_each_watched([&](std::uint32_t slot) {
       ENSURE(peers_[slot].is_watched && peers_[slot].is_audible(), "watches {}", slot);
