@@ -1,6 +1,11 @@
 // The limits that ibv_query_device() advertises can be reached, and not exceeded.
 
+#include <sys/mman.h>
+
+#include <cstring>
+#include <fstream>
 #include <functional>
+#include <string>
 
 #include "doors/ibverbs/two_ends_for_tests.hpp"
 
@@ -109,6 +114,35 @@ TEST_F(Limits, OfOneObjectAreItsSize) {
   EXPECT_NE(ibv_query_gid(context_, 1, port.gid_tbl_len, &gid), 0);
   EXPECT_EQ(ibv_query_pkey(context_, 1, port.pkey_tbl_len - 1, &key), 0);
   EXPECT_NE(ibv_query_pkey(context_, 1, port.pkey_tbl_len, &key), 0);
+}
+
+std::size_t mappings() {
+  std::ifstream maps("/proc/self/maps");
+  std::size_t count = 0;
+  for (std::string line; std::getline(maps, line);) ++count;
+  return count;
+}
+
+// The time for each region must not grow with their number: a registration that reads all mappings would need hours
+// here. Regions beyond the bound of moved ranges stay in place, so the program keeps its own mappings.
+TEST_F(Limits, OfRegionsLeaveTheProgramItsMappings) {
+  constexpr std::size_t kLength = 1UL << 20, kPage = 4096;
+  void* const whole = ::mmap(nullptr, kLength + kPage * static_cast<std::size_t>(limits_.max_mr),
+                             PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(whole, MAP_FAILED);
+  auto* const memory = static_cast<std::byte*>(whole);
+  const std::size_t before = mappings();
+  constexpr int kRights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+  std::vector<ibv_mr*> regions;
+  for (int i = 0; i < limits_.max_mr; ++i) {
+    // Half of them have the same memory, and half have their own page.
+    std::byte* const at = memory + (i % 2 == 0 ? 0 : kLength + static_cast<std::size_t>(i) * kPage);
+    regions.push_back(ibv_reg_mr(domain_, at, i % 2 == 0 ? kLength : kPage, kRights));
+    ASSERT_NE(regions.back(), nullptr) << "after " << i << ": " << std::strerror(errno);
+  }
+  EXPECT_LT(mappings() - before, 4096U) << "the kernel permits 65530 in all";
+  for (ibv_mr* each : regions) ASSERT_EQ(ibv_dereg_mr(each), 0);
+  ::munmap(whole, kLength + kPage * static_cast<std::size_t>(limits_.max_mr));
 }
 
 // If ibv_wr_complete() refuses a batch, nothing of it is posted.

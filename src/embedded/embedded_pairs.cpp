@@ -133,24 +133,39 @@ qp::PairAccount* EmbeddedPairs::accounts() {
 
 // Shared memory ------------------------------------------------------------------------------------------------------
 
-void EmbeddedPairs::share(qp::RegionPlan& plan, std::optional<std::uint32_t>& remap) {
+namespace {
+
+bool is_remote(const qp::RegionPlan& plan) {
   constexpr std::uint32_t kRemote =
       verbs::access::remote_write | verbs::access::remote_read | verbs::access::remote_atomic;
+  return (plan.access & kRemote) != 0;
+}
+
+/// Returns whether it pays to move the region's memory to where peers see it: they access it themselves, or read long
+/// sends from it in place. Without a remote right only the latter. Then small regions leave the moved ranges to others,
+/// and large ones are rarely sent from.
+bool pays_to_move(const qp::RegionPlan& plan) {
+  constexpr std::uint64_t kSentFromLeast = 64 << 10, kSentFromMost = 256 << 20;  // bytes
+  if (plan.is_foreign || plan.is_everything) return false;
+  return is_remote(plan) || (plan.length >= kSentFromLeast && plan.length <= kSentFromMost);
+}
+
+}  // namespace
+
+void EmbeddedPairs::share(qp::RegionPlan& plan, std::optional<std::uint32_t>& remap) {
   shm::Connections* connections = driver_.engine().connections();
-  if (connections == nullptr || connections->arena() == nullptr || (plan.access & kRemote) == 0 || plan.is_foreign ||
-      plan.is_everything)
-    return;
+  if (connections == nullptr || connections->published() == nullptr || !pays_to_move(plan)) return;
   const Driver::AllLocked still;
-  const auto place = connections->remapped().take({plan.base, plan.length}, still.is_alone());
+  const auto place = connections->published()->move({plan.base, plan.length}, is_remote(plan), still.is_alone());
   if (!place) return;
-  plan.arena = {place->begin, place->end, place->offset};
+  if (is_remote(plan)) plan.arena = {place->begin, place->end, place->offset};
   remap = place->remap;
 }
 
 void EmbeddedPairs::unshare(std::optional<std::uint32_t> remap) {
   if (!remap) return;
   const Driver::AllLocked still;
-  driver_.engine().connections()->remapped().release(*remap, still.is_alone());
+  driver_.engine().connections()->published()->move_back(*remap, still.is_alone());
 }
 
 std::span<std::byte> EmbeddedPairs::allocate(std::uint64_t bytes) {

@@ -22,16 +22,17 @@ Result<std::unique_ptr<shm::Transport>> open_shm(const base::SocketAddress& own,
   const std::uint64_t shared = options.get(engine::Option::shm_shared_max) & ~std::uint64_t{4095};
   const bool has_cma =
       options.get(engine::Option::shm_cma_max) != 0 || options.get(engine::Option::shm_cma_awake_max) != 0;
-  auto connections =
-      shm::Connections::open(own, epoch,
-                             {.directory = options.shm_directory(),
-                              .admits_all = options.admits_all_users(),
-                              .ring_bytes = static_cast<std::uint32_t>(ring_bytes),
-                              .peers_max = static_cast<std::uint32_t>(options.get(engine::Option::shm_peers_max)),
-                              .arena_bytes = shared == 0 ? 0 : sizeof(onesided::SharedTables) + shared,
-                              .arena_head_bytes = sizeof(onesided::SharedTables),
-                              .huge_max = options.get(engine::Option::shm_huge_max),
-                              .identity_bytes = has_cma ? sizeof(onesided::OwnedRecords) : 0});
+  auto connections = shm::Connections::open(
+      own, epoch,
+      {.directory = options.shm_directory(),
+       .admits_all = options.admits_all_users(),
+       .ring_bytes = static_cast<std::uint32_t>(ring_bytes),
+       .peers_max = static_cast<std::uint32_t>(options.get(engine::Option::shm_peers_max)),
+       .arena_bytes = shared == 0 ? 0 : sizeof(onesided::SharedTables) + shared,
+       .arena_head_bytes = sizeof(onesided::SharedTables),
+       .huge_max = options.get(engine::Option::shm_huge_max),
+       .identity_bytes = has_cma ? sizeof(onesided::OwnedRecords) : 0,
+       .has_traced = options.get(engine::Option::shm_pull_max) != 0 && shm::TracedMemory::is_safe()});
   if (!connections) {
     if (is_forced) return std::unexpected(std::move(connections.error()));
     base::log(LogLevel::warning, LogTopic::shm, own.to_string(),

@@ -57,9 +57,10 @@ void add_link_reasons(Catalog& catalog) {
 
 void add_processes(Catalog& catalog) {
   catalog.push_back({"shm.shared_bytes", "bytes of our memory that peers of this host have mapped"});
+  catalog.push_back({"shm.traced_bytes", "bytes of our memory that only peers can map that may trace our process"});
   catalog.push_back(
       {"shm.left_in_place", "regions that stay where they are because 512 others were moved into shared memory"});
-  catalog.push_back({"shm.huge_bytes", "bytes of those in huge pages"});
+  catalog.push_back({"shm.huge_bytes", "bytes of the shared memory in huge pages"});
   for (std::size_t i = 0; i < shm::CrossMemory::kDenials; ++i) {
     const auto denial = static_cast<shm::CrossMemory::Denial>(i);
     const std::string_view why = shm::CrossMemory::reason(denial);

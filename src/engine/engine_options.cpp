@@ -119,7 +119,7 @@ constexpr std::array<OptionRow, static_cast<std::size_t>(Option::count_)> kTable
     {"shm_pull_min", "bytes", 8 * kKi, 0, onesided::kCarriedOutMax, "FAIRLEAD_SHM_PULL_MIN",
      "messages from this size on that lie in shared memory are copied once, by the receiver, instead of through the "
      "ring; those up to 8 KiB never"},
-    {"shm_pull_max", "bytes", 4 * kMi, 0, onesided::kCarriedOutMax, "FAIRLEAD_SHM_PULL_MAX",
+    {"shm_pull_max", "bytes", 16 * kMi, 0, onesided::kCarriedOutMax, "FAIRLEAD_SHM_PULL_MAX",
      "the size up to which messages are copied so; 0: none"},
     {"seal_rekey_bytes", "bytes", link::SealSettings::kBytesMax, 64 * kKi, 65536 * kMi, "FAIRLEAD_SEAL_REKEY_BYTES",
      "how many bytes a sealed session encrypts and decrypts before it renews its keys"},

@@ -33,7 +33,8 @@ inline shm::ConnectionOptions direct_options(bool has_cma = false) {
   return {.ring_bytes = 64 * 1024,
           .arena_bytes = sizeof(onesided::SharedTables) + kShown,
           .arena_head_bytes = sizeof(onesided::SharedTables),
-          .identity_bytes = has_cma ? sizeof(onesided::OwnedRecords) : 0};
+          .identity_bytes = has_cma ? sizeof(onesided::OwnedRecords) : 0,
+          .has_traced = has_cma};
 }
 
 /// Options whose range of ports contains the test addresses, with few arrivals of active messages. `has_cma` also

@@ -2,6 +2,7 @@
 
 #include "engine/receives.hpp"
 
+#include <deque>
 #include <string>
 
 #include "engine/message_context_for_tests.hpp"

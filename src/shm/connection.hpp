@@ -33,7 +33,7 @@ struct PairSide {
   alignas(128) std::atomic<std::uint32_t> is_watching{0};  // it polls the rings by itself: nobody has to ring
   // Hazard pointer: what it uses in the other side's memory (shm/use.hpp); 0: nothing.
   alignas(128) std::atomic<std::uint64_t> at{0};
-  std::atomic<std::uint32_t> sees_arena{0};                  // it has mapped the other side's arena
+  std::atomic<std::uint32_t> sees{0};                        // what it has mapped of the other side's memory
   std::atomic<std::uint32_t> farewell{0};                    // a Farewell; set before the connection closes
   std::atomic<std::uint32_t> tickets[Tickets::kCount] = {};  // tickets that it gave to the other side (tickets.hpp)
 };
@@ -92,6 +92,8 @@ struct Connection {
   RingReader reader;
   std::shared_ptr<Memory> arena;  // the peer's shared memory
   std::uint64_t arena_bytes = 0;
+  Memory traced;  // the peer's memory that only those see who may trace it
+  std::uint64_t traced_bytes = 0;
   CrossMemory process;  // access to the rest of the peer's memory, if the kernel permits it
 
   /// Announces why this side is about to close the connection. The first reason stays.

@@ -40,8 +40,11 @@ Result<std::unique_ptr<Connections>> Connections::open(const base::SocketAddress
   const int epoll_error = errno;
   if (options.arena_bytes > options.arena_head_bytes) {
     // Without an arena, everything goes through the rings.
-    if (auto arena = Arena::create(options.arena_head_bytes, options.arena_bytes))
-      connections->published_ = std::make_shared<PublishedMemory>(std::move(*arena), options.huge_max);
+    if (auto arena = Arena::create(options.arena_head_bytes, options.arena_bytes)) {
+      const bool has_traced = options.has_traced && options.identity_bytes > 0;
+      connections->published_ = std::make_shared<PublishedMemory>(
+          std::move(*arena), options.huge_max, has_traced ? TracedMemory::create(options.arena_bytes) : nullptr);
+    }
   }
   if (connections->published_ && options.identity_bytes > 0) {
     if (auto identity = Identity::create(options.identity_bytes)) connections->identity_ = std::move(*identity);

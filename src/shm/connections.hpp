@@ -27,8 +27,8 @@
 #include "shm/identity.hpp"
 #include "shm/listener.hpp"
 #include "shm/poll_set.hpp"
+#include "shm/published_memory.hpp"
 #include "shm/read_sections.hpp"
-#include "shm/remapped_ranges.hpp"
 #include "shm/users.hpp"
 #include "shm/watch.hpp"
 
@@ -44,6 +44,7 @@ struct ConnectionOptions {
   std::size_t arena_head_bytes = 0;
   std::uint64_t huge_max = 0;      // the longest allocation in it that gets huge pages
   std::size_t identity_bytes = 0;  // bytes of records for memory outside the arena; 0: peers cannot reach such memory
+  bool has_traced = false;         // also memory for peers that may trace us; needs the two above
 };
 
 /// A change of a peer's state.
@@ -58,13 +59,6 @@ struct ConnectionEvent {
   base::SocketAddress address;
   std::string_view reason;  // for ended and declined; a string literal, as all of them
   End ended_by = End::peer_gone;
-};
-
-/// Our memory that peers can map. It lives as long as any user of it, possibly longer than the connections.
-struct PublishedMemory {
-  PublishedMemory(Arena made, std::uint64_t huge_max) : arena(std::move(made)), remapped(arena, huge_max) {}
-  Arena arena;
-  RemappedRanges remapped;
 };
 
 class Connections {
@@ -168,6 +162,7 @@ class Connections {
   bool publishes_to(const Socket& socket) const { return published_ && socket.is_own(); }
   void introduce(Greeting& greeting) const;
   void adopt_arena(Connection& peer, int file, const Greeting& greeting);
+  void adopt_traced(Connection& peer, const base::FileDescriptor& process, const Greeting& greeting);
   Result<> check_asked(const Socket& socket, const base::SocketAddress& address, bool has_key);
   void take_over(Connection& peer, const Greeting& theirs, Memory doorbell) const;
   bool gives_way(std::uint32_t slot, const Greeting& greeting);

@@ -33,6 +33,10 @@ void Connections::introduce(Greeting& greeting) const {
   greeting.arena_bytes = published_->arena.bytes();
   if (!identity_) return;
   greeting.identity = identity_->address();
+  if (published_->traced) {
+    greeting.traced_bytes = published_->traced->bytes();
+    greeting.traced_file = static_cast<std::uint32_t>(published_->traced->descriptor());
+  }
   std::ranges::copy(identity_->nonce(), greeting.nonce);
 }
 
@@ -50,9 +54,26 @@ void Connections::adopt_arena(Connection& peer, int file, const Greeting& greeti
   peer.arena_bytes = bytes;
   ++counters_.arenas_seen;
   if (!identity_) return;
-  peer.process =
-      CrossMemory::probe(peer.socket.credentials().process, greeting.identity, {greeting.nonce[0], greeting.nonce[1]});
+  const std::int32_t number = peer.socket.credentials().process;
+  const auto process = greeting.traced_bytes == 0 ? base::FileDescriptor() : TracedMemory::open_process(number);
+  peer.process = CrossMemory::probe(number, greeting.identity, {greeting.nonce[0], greeting.nonce[1]});
   ++counters_.processes[static_cast<std::size_t>(peer.process.denial())];
+  if (process.is_open() && peer.process.is_reached()) adopt_traced(peer, process, greeting);
+}
+
+// The probe came after the process was opened, so it is the peer's. A wrong descriptor is only a wrong file.
+void Connections::adopt_traced(Connection& peer, const base::FileDescriptor& process, const Greeting& greeting) {
+  const std::uint64_t bytes = greeting.traced_bytes;
+  auto traced = bytes <= published_->arena.bytes()
+                    ? TracedMemory::fetch(process, static_cast<int>(greeting.traced_file), bytes)
+                    : std::unexpected(Error{});
+  if (!traced) {
+    ++counters_.traced_refused;
+    return;
+  }
+  peer.traced = std::move(*traced);
+  peer.traced_bytes = bytes;
+  ++counters_.traced_seen;
 }
 
 Greeting Connections::own_greeting(std::uint32_t slot, std::uint32_t ring_bytes) const {
@@ -264,7 +285,8 @@ void Connections::become_open(std::uint32_t slot, const std::uint64_t (&secrets)
   const std::uint32_t side = peer.has_asked ? 0 : 1;
   peer.own = &page.sides[side];
   peer.other = &page.sides[1 - side];
-  peer.own->sees_arena.store(peer.arena != nullptr ? 1 : 0, std::memory_order_relaxed);
+  peer.own->sees.store((peer.arena != nullptr ? sees::arena : 0) | (peer.traced_bytes != 0 ? sees::traced : 0),
+                       std::memory_order_relaxed);
   const auto lines = static_cast<std::uint32_t>((peer.memory.ring(1) - peer.memory.ring(0)) / 2 / kRingLine);
   peer.writer = RingWriter({peer.memory.ring(side), lines, secrets[side]}, peer.other->passed);
   peer.reader = RingReader({peer.memory.ring(1 - side), lines, secrets[1 - side]}, peer.own->passed);

@@ -54,6 +54,8 @@ struct ConnectionCounters {
   std::uint64_t unwatched = 0;
   std::uint64_t arenas_seen = 0;
   std::uint64_t arenas_refused = 0;
+  std::uint64_t traced_seen = 0;
+  std::uint64_t traced_refused = 0;
   std::array<std::uint64_t, CrossMemory::kDenials> processes{};
 };
 
@@ -86,6 +88,10 @@ inline constexpr std::array kConnectionCounterRows{
     base::CounterRow{"arenas_seen", &ConnectionCounters::arenas_seen, "peers whose shared segment is mapped"},
     base::CounterRow{"arenas_refused", &ConnectionCounters::arenas_refused,
                      "shared segments that were not mapped: not of our protocol, or larger than ours"},
+    base::CounterRow{"traced_seen", &ConnectionCounters::traced_seen,
+                     "peers whose registered memory without remote rights is mapped, because we may trace them"},
+    base::CounterRow{"traced_refused", &ConnectionCounters::traced_refused,
+                     "peers with such memory that the kernel did not give us, or that was not of our protocol"},
 };
 static_assert(base::are_complete(kConnectionCounterRows, CrossMemory::kDenials));
 

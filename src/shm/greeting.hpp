@@ -11,10 +11,10 @@ namespace fairlead::shm {
 
 /// The connecting engine sends it with two descriptors: the pair's memory and its doorbell. The answer has the same
 /// form with one descriptor: the doorbell of the other engine. An engine that shares memory (arena_bytes) adds a
-/// descriptor of it.
+/// descriptor of it. A descriptor of the sender's traced memory is only named: the receiver fetches it.
 struct Greeting {
   static constexpr std::uint64_t kMagic = 0x6d68'735f'6461'656c;  // "lead_shm"
-  static constexpr std::uint32_t kVersion = 11;
+  static constexpr std::uint32_t kVersion = 12;
 
   std::uint64_t magic = kMagic;
   std::uint32_t version = kVersion;
@@ -31,11 +31,14 @@ struct Greeting {
   // Address of the nonce in the sender's process (shm/identity.hpp); 0: no cross-memory access.
   std::uint64_t identity = 0;
   std::uint64_t nonce[2] = {};
+  std::uint64_t traced_bytes = 0;  // size of the sender's traced memory (shm/traced_memory.hpp); 0: none
+  std::uint32_t traced_file = 0;   // its descriptor in the sender's process
+  std::uint32_t reserved = 0;
   std::uint64_t proof = 0;  // between different users (shm/proof.hpp)
 
   bool is_ours() const { return magic == kMagic && version == kVersion; }
   base::SocketAddress address() const { return {.ip = ip, .scope = scope, .port = port}; }
 };
-static_assert(sizeof(Greeting) == 112 && std::is_trivially_copyable_v<Greeting>);
+static_assert(sizeof(Greeting) == 128 && std::is_trivially_copyable_v<Greeting>);
 
 }  // namespace fairlead::shm

@@ -9,13 +9,14 @@ constexpr std::uint64_t kPulledMax = 64ULL << 20;  // bytes; bounds the time for
 
 }  // namespace
 
-// Locates a message by reference. Returns false if it does not lie in the sender's arena.
+// Locates a message by reference. Returns false if it does not lie in memory of the sender that we have mapped.
 bool Inbox::find_payload(const Connection& from) {
-  const std::uint64_t size = record_.message_bytes, place = record_.place;
-  if (from.arena == nullptr || !record_.payload.empty() || size == 0 || size > kPulledMax || place > from.arena_bytes ||
-      size > from.arena_bytes - place)
-    return false;
-  set_whole(delivery_.peer, {from.arena->head() + place, size});
+  const bool is_traced = (record_.place & wire::kPlaceIsTraced) != 0;
+  const std::uint64_t size = record_.message_bytes, place = record_.place & ~wire::kPlaceIsTraced;
+  const Memory* const memory = is_traced ? &from.traced : from.arena.get();
+  const std::uint64_t bytes = is_traced ? from.traced_bytes : from.arena == nullptr ? 0 : from.arena_bytes;
+  if (!record_.payload.empty() || size == 0 || size > kPulledMax || place > bytes || size > bytes - place) return false;
+  set_whole(delivery_.peer, {memory->head() + place, size});
   delivery_.permission = &from.other->tickets[record_.ticket % Tickets::kCount];
   delivery_.ticket = static_cast<std::uint32_t>(record_.ticket);
   return true;

@@ -66,13 +66,12 @@ bool Outbox::write_short(TransportPeer& peer, Connection& to, const link::Outgoi
 // Sends the first long message by reference, if the peer can read it in place and that pays. Only the reader copies.
 bool Outbox::write_place(TransportPeer& peer, Connection& to) {
   const link::Outgoing& message = peer.longs.front().message;
+  const PublishedMemory* const published = connections_.published().get();
   if (message.size < options_.pull_min || message.size > options_.pull_max || message.pieces.size() != 1 ||
-      to.other->sees_arena.load(std::memory_order_relaxed) == 0)
+      published == nullptr)
     return false;
-  const auto place =
-      connections_.arena() == nullptr
-          ? std::nullopt
-          : connections_.arena()->find({static_cast<const std::byte*>(message.pieces[0].iov_base), message.size});
+  const auto place = published->place_of({static_cast<const std::byte*>(message.pieces[0].iov_base), message.size},
+                                         to.other->sees.load(std::memory_order_relaxed));
   const std::size_t bytes = wire::shm_head_bytes(wire::ShmKind::by_reference);
   std::byte* const body = place ? to.writer.reserve(bytes) : nullptr;
   if (body == nullptr) return false;

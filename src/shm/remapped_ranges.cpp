@@ -111,6 +111,17 @@ std::optional<RangePlace> RemappedRanges::find(std::span<std::byte> range, std::
                     found.offset + static_cast<std::uint64_t>(range.data() - found.pages.data()), number};
 }
 
+std::optional<std::uint64_t> RemappedRanges::place_of(std::span<const std::byte> range) const noexcept {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return std::nullopt;
+  const auto after = by_begin_.upper_bound(range.data());
+  if (after == by_begin_.begin()) return std::nullopt;
+  const Remap& found = remaps_[std::prev(after)->second];
+  const auto before = static_cast<std::uint64_t>(range.data() - found.pages.data());
+  if (before > found.pages.size() || range.size() > found.pages.size() - before) return std::nullopt;
+  return found.offset + before;
+}
+
 std::optional<RangePlace> RemappedRanges::take(std::span<std::byte> range, bool is_alone) {
   constexpr std::uintptr_t kPage = 4096;
   if (range.empty()) return std::nullopt;

@@ -54,6 +54,10 @@ class RemappedRanges {
   /// Removes a user. The pages become private again with the last one.
   void release(std::uint32_t remap, bool is_alone);
 
+  /// Returns the place in the arena of a range that lies in one moved range. Never waits: nullopt also if another
+  /// thread moves or allocates memory at this moment.
+  std::optional<std::uint64_t> place_of(std::span<const std::byte> range) const noexcept;
+
   /// Allocates at least `bytes` zeroed bytes in the arena; from 2 MiB on aligned to 2 MiB. Returns an empty span if
   /// there is no room.
   std::span<std::byte> allocate(std::uint64_t bytes);

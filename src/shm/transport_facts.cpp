@@ -9,9 +9,13 @@ void add_transport(const Transport& shm, observe::EngineFacts& facts) {
   const ConnectionCounters& connections = shm.connections().counters();
   facts.add("shm.", kConnectionCounterRows, connections);
   if (shm.connections().published()) {
-    facts.counters.push_back({"shm.shared_bytes", shm.connections().published()->remapped.bytes()});
-    facts.counters.push_back({"shm.left_in_place", shm.connections().published()->remapped.left_in_place()});
-    facts.counters.push_back({"shm.huge_bytes", shm.connections().published()->remapped.huge_bytes()});
+    const PublishedMemory& published = *shm.connections().published();
+    const RemappedRanges* const traced = published.traced ? &published.traced->ranges() : nullptr;
+    facts.counters.push_back({"shm.shared_bytes", published.remapped.bytes()});
+    facts.counters.push_back({"shm.traced_bytes", traced != nullptr ? traced->bytes() : 0});
+    facts.counters.push_back(
+        {"shm.left_in_place", published.remapped.left_in_place() + (traced != nullptr ? traced->left_in_place() : 0)});
+    facts.counters.push_back({"shm.huge_bytes", published.remapped.huge_bytes()});
   }
   for (std::size_t i = 0; i < connections.processes.size(); ++i)
     facts.counters.push_back({fmt::format("shm.process.{}", CrossMemory::kNames[i]), connections.processes[i]});

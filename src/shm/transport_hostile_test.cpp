@@ -86,7 +86,7 @@ class TransportHostile : public testing::Test {
       case 0:
         return side.at.store(word);
       case 1:
-        return side.sees_arena.store(static_cast<std::uint32_t>(word));
+        return side.sees.store(static_cast<std::uint32_t>(word));
       case 2:
         return to.doorbell.take([](std::uint32_t) {});
       default:

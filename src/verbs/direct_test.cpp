@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 #include <random>
 #include <thread>
 
@@ -319,6 +320,32 @@ TEST(DirectMemory, OfTheLibraryIsReachedBesideOtherThreads) {
   EXPECT_EQ(std::memcmp(memory, c.a.memory.data(), 10'001), 0);
   ASSERT_TRUE(region.remove());
   ASSERT_TRUE(MemoryRegion::allocate(c.b.domain, 1 << 20, Side::kAllRights));
+}
+
+// The two engines are one process, which may trace itself. So only Yama decides whether there is traced memory.
+TEST_F(Direct, ALongSendFromARegionWithoutRemoteRightsIsReadInPlace) {
+  Connected c(Road::shm);
+  meet(c);
+  const std::uint64_t shared = c.a.counted("shm.shared_bytes");
+  std::vector<std::byte> own(1 << 20);
+  for (std::size_t i = 0; i < own.size(); ++i) own[i] = static_cast<std::byte>(i * 7 >> 4);
+  const std::vector<std::byte> copy = own;
+  auto region = *MemoryRegion::add(c.a.domain, Side::all_of(own, access::local_write));
+  int scope = 0;
+  const bool is_moved = !(std::ifstream("/proc/sys/kernel/yama/ptrace_scope") >> scope) || scope == 0;
+  EXPECT_EQ(c.a.counted("shm.traced_bytes") > own.size() / 2, is_moved);
+  EXPECT_EQ(c.a.counted("shm.shared_bytes"), shared) << "peers that may not trace us must not see it";
+  const std::uint64_t pulled = c.a.counted("shm.messages_pulled");
+  const Sge from{reinterpret_cast<std::uintptr_t>(own.data()) + 5000, 100'000, region.lkey()}, to = c.b.sge(0, 100'000);
+  ASSERT_EQ(c.pb.post_receive({.id = 1, .sges = {&to, 1}}), 0);
+  ASSERT_EQ(c.pa.post_send(request(SendOpcode::send, from, 0, 0)), 0);
+  EXPECT_EQ(c.one_at_b().byte_len, 100'000U);
+  EXPECT_EQ(c.one_at_a().status, WcStatus::success);
+  EXPECT_EQ(std::memcmp(c.b.memory.data(), copy.data() + 5000, 100'000), 0);
+  EXPECT_EQ(c.a.counted("shm.messages_pulled") - pulled, is_moved ? 1U : 0U);
+  ASSERT_TRUE(region.remove());
+  EXPECT_EQ(c.a.counted("shm.traced_bytes"), 0U);
+  EXPECT_EQ(own, copy);
 }
 
 TEST_F(Direct, OneMemoryInSeveralRegionsAndAgain) {

@@ -10,7 +10,7 @@
 //   next:         16 bytes, then more bytes of the message that `first` began; one such message at a time
 //   batch:        16 bytes, then short messages with the same head, each behind its length in 2 bytes
 //   by_reference: 72 bytes (as first, a place and a ticket), and no payload: the message lies at that place in the
-//                 sender's arena while the ticket is valid
+//                 sender's arena, or in its traced memory (kPlaceIsTraced), while the ticket is valid
 //   taken_back:   16 bytes: the message that `first` began does not go on
 
 #include <atomic>
@@ -124,6 +124,9 @@ inline void encode_shm(std::byte* out, ShmKind kind, const Envelope& envelope, s
   std::memcpy(out + sizeof head + sizeof wide + 8, &place, sizeof place);
   std::memcpy(out + sizeof head + sizeof wide + 16, &ticket, sizeof ticket);
 }
+
+/// In a place: it is one in the sender's traced memory (shm/traced_memory.hpp).
+inline constexpr std::uint64_t kPlaceIsTraced = std::uint64_t{1} << 63;
 
 struct ShmRecord {
   ShmKind kind = ShmKind::inlined;
