@@ -32,6 +32,10 @@ constexpr std::array kRows{
     Row{"memory of other devices (ibv_reg_dmabuf_mr)", "register host memory and copy"},
     Row{"raw packet queue pairs (IBV_QPT_RAW_PACKET)", "use UD queue pairs"},
     Row{"a device of another process (ibv_import_device)", "open the device in each process"},
+    Row{"an XRC domain that this process has not created (ibv_open_xrcd without O_CREAT)",
+        "domains are not shared with other processes: create it in each"},
+    Row{"FLUSH (IBV_WR_FLUSH, IBV_ACCESS_FLUSH_*)",
+        "data is visible to the peer's processors when the write or a read behind it has completed"},
     Row{"management datagrams (/dev/infiniband/umad*)",
         "use the files in /sys/class/infiniband; no subnet manager is needed"},
 };
@@ -54,7 +58,7 @@ void set_absent(Result (*&operation)(Arguments...)) {
 
 }  // namespace
 
-int tell_absent(Absent feature) noexcept {
+void note_absent(Absent feature) noexcept {
   static constinit std::array<std::atomic<bool>, kRows.size()> is_told{};
   const auto place = static_cast<std::size_t>(std::to_underlying(feature));
   if (!is_told[place].exchange(true)) try {
@@ -63,6 +67,10 @@ int tell_absent(Absent feature) noexcept {
                 fmt::format("the program asks for {}, which this device lacks: {}", row.feature, row.instead));
     } catch (const std::exception&) {  // the program gets the error anyway
     }
+}
+
+int tell_absent(Absent feature) noexcept {
+  note_absent(feature);
   return fail(EOPNOTSUPP);
 }
 

@@ -20,10 +20,14 @@ enum class Absent {
   other_memory,
   raw_packets,
   foreign_device,
+  foreign_xrc_domain,
+  flush,
   management_datagrams,
 };
 
-/// Notes it in the log. Returns EOPNOTSUPP, which is also in errno.
+/// Notes it in the log.
+void note_absent(Absent feature) noexcept;
+/// Does the same, and returns EOPNOTSUPP, which is also in errno.
 int tell_absent(Absent feature) noexcept;
 
 /// Fills the calls of absent features.

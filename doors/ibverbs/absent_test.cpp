@@ -1,10 +1,13 @@
 // A program that asks for what this device lacks is told EOPNOTSUPP, and the log names what it asked for and what works
 // instead, once for each feature.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -86,6 +89,47 @@ TEST_F(AbsentFeatures, OfFlowsAreNamed) {
   EXPECT_EQ(ibv_create_flow(end.pair, &rule), nullptr);
   EXPECT_EQ(errno, EOPNOTSUPP);
   EXPECT_THAT(lines(), Contains(HasSubstr("flow steering (ibv_create_flow)")));
+}
+
+TEST_F(AbsentFeatures, OfOtherProcessesAreNamed) {
+  ASSERT_NE(context_, nullptr);
+  const int file = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  EXPECT_EQ(ibv_import_device(file), nullptr);
+  EXPECT_EQ(errno, EOPNOTSUPP);
+  EXPECT_THAT(lines(), Contains(HasSubstr("a device of another process (ibv_import_device)")));
+  ibv_xrcd_init_attr domain{
+      .comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = file, .oflags = O_RDONLY};
+  EXPECT_EQ(ibv_open_xrcd(context_, &domain), nullptr);
+  EXPECT_EQ(errno, EAGAIN);
+  EXPECT_THAT(lines(), Contains(HasSubstr("an XRC domain that this process has not created")));
+  ::close(file);
+}
+
+TEST_F(AbsentFeatures, OfQueuePairsAndQueuesAreNamed) {
+  ASSERT_NE(context_, nullptr);
+  const End end(open_for_test(0));
+  ibv_srq_init_attr_ex tags{};
+  tags.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
+  tags.srq_type = IBV_SRQT_TM;
+  tags.attr = {1, 1, 0};
+  tags.pd = end.domain;
+  EXPECT_EQ(ibv_create_srq_ex(end.context, &tags), nullptr);
+  EXPECT_EQ(errno, EOPNOTSUPP);
+  EXPECT_THAT(lines(), Contains(HasSubstr("tag matching (IBV_SRQT_TM)")));
+  ibv_qp_rate_limit_attr pacing{};
+  EXPECT_EQ(ibv_modify_qp_rate_limit(end.pair, &pacing), EOPNOTSUPP);
+  EXPECT_THAT(lines(), Contains(HasSubstr("packet pacing (ibv_modify_qp_rate_limit)")));
+}
+
+// Programs that were built with a later version of libibverbs know these numbers.
+TEST_F(AbsentFeatures, OfLaterVersionsAreNamed) {
+  ASSERT_NE(context_, nullptr);
+  constexpr int kFlushGlobal = 1 << 8;
+  const End end(open_for_test(0));
+  std::array<std::byte, 64> memory{};
+  EXPECT_EQ(ibv_reg_mr(end.domain, memory.data(), memory.size(), IBV_ACCESS_LOCAL_WRITE | kFlushGlobal), nullptr);
+  EXPECT_EQ(errno, EOPNOTSUPP);
+  EXPECT_THAT(lines(), Contains(HasSubstr("FLUSH (IBV_WR_FLUSH, IBV_ACCESS_FLUSH_*)")));
 }
 
 }  // namespace

@@ -12,8 +12,13 @@ constexpr unsigned kKnownAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRI
                                   IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |
                                   IBV_ACCESS_HUGETLB | IBV_ACCESS_ON_DEMAND;
 
-bool is_known(unsigned access) {
-  return (access & ~(kKnownAccess | IBV_ACCESS_OPTIONAL_RANGE)) == 0;
+constexpr unsigned kFlushAccess = 3U << 8;  // IBV_ACCESS_FLUSH_GLOBAL, IBV_ACCESS_FLUSH_PERSISTENT of later versions
+
+/// Returns 0, or why a region cannot have these rights.
+int check_access(unsigned access) {
+  const unsigned unknown = access & ~(kKnownAccess | IBV_ACCESS_OPTIONAL_RANGE);
+  if ((unknown & kFlushAccess) != 0) return tell_absent(Absent::flush);
+  return unknown == 0 ? 0 : EINVAL;
 }
 
 void describe(Region& region) {
@@ -29,7 +34,8 @@ ibv_mr* add_region(ibv_pd* pd, void* address, std::size_t length, std::optional<
                    const std::shared_ptr<std::byte>& device_bytes) {
   const Call call;
   Domain* domain = find(pd);
-  if (domain == nullptr || !is_known(access)) return refuse(EINVAL);
+  if (domain == nullptr) return refuse(EINVAL);
+  if (const int error = check_access(access); error != 0) return refuse(error);
   auto native =
       verbs::MemoryRegion::add(domain->native, {.address = address, .length = length, .access = access, .iova = iova});
   if (!native) return refuse(native.error());
@@ -113,7 +119,7 @@ int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, std::size_t l
   const bool changes_domain = (flags & IBV_REREG_MR_CHANGE_PD) != 0;
   Domain* domain = changes_domain ? find(pd) : nullptr;
   if (region == nullptr || flags == 0 || (flags & ~kAll) != 0 || (moves && (length == 0 || address == nullptr)) ||
-      (changes_domain && domain == nullptr) || !is_known(static_cast<unsigned>(access))) {
+      (changes_domain && domain == nullptr) || check_access(static_cast<unsigned>(access)) != 0) {
     fail(EINVAL);
     return IBV_REREG_MR_ERR_INPUT;
   }

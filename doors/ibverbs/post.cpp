@@ -2,6 +2,7 @@
 #include <array>
 #include <cstring>
 
+#include "doors/ibverbs/absent.hpp"
 #include "doors/ibverbs/operations.hpp"
 
 namespace fairlead::ibverbs {
@@ -18,6 +19,8 @@ std::span<const verbs::Sge> sges_of(const ibv_sge* list, int count) {
 bool has_list(const ibv_sge* list, int count) {
   return count == 0 || (count > 0 && list != nullptr);
 }
+
+constexpr unsigned kFlush = 14;  // IBV_WR_FLUSH of later versions
 
 /// Converts a send request. Returns 0, or an errno if the request is malformed.
 int translate(const ibv_send_wr& from, ibv_qp_type type, verbs::SendRequest& to, verbs::WindowBinding& binding) {
@@ -66,6 +69,7 @@ int translate(const ibv_send_wr& from, ibv_qp_type type, verbs::SendRequest& to,
       to.binding = &binding;
       return read_binding(from.bind_mw.mw, from.bind_mw.rkey, from.bind_mw.bind_info, binding);
     default:
+      if (opcode == kFlush) note_absent(Absent::flush);
       return EINVAL;  // TSO and driver-specific opcodes
   }
 }

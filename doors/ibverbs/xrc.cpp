@@ -1,6 +1,7 @@
 // XRC domains, and the target queue pairs in front of their shared receive queues.
 #include <fcntl.h>
 
+#include "doors/ibverbs/absent.hpp"
 #include "doors/ibverbs/objects.hpp"
 #include "doors/ibverbs/operations.hpp"
 
@@ -21,7 +22,10 @@ ibv_xrcd* open_xrc_domain(ibv_context* abi, ibv_xrcd_init_attr* attributes) try 
   auto native = verbs::XrcDomain::open(context->native, {.descriptor = attributes->fd,
                                                          .may_create = (attributes->oflags & O_CREAT) != 0,
                                                          .has_to_create = (attributes->oflags & O_EXCL) != 0});
-  if (!native) return refuse(native.error());
+  if (!native) {
+    if ((attributes->oflags & O_CREAT) == 0 && attributes->fd >= 0) note_absent(Absent::foreign_xrc_domain);
+    return refuse(native.error());
+  }
   auto* domain = new XrcDomain(*context, std::move(*native));
   registry<XrcDomain>().insert(domain);
   return domain;
