@@ -1,5 +1,6 @@
 #include "doors/rdma_cm/connection.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -105,6 +106,7 @@ Step Connection::connect(Message request, const Terms& terms, const PrivateData&
   request.data = data;
   request_ = request;
   enter(State::requesting, now + kAnswerAtMost);
+  again_ = now + kUnansweredLeast;
   return {.send = request};
 }
 
@@ -301,7 +303,7 @@ Step Connection::lose_device(Instant now) {
 
 Step Connection::expire(Instant now) {
   if (now >= again_ && now < due_) {
-    again_ = kNever;
+    again_ = now + std::clamp(now - (due_ - kAnswerAtMost), kUnansweredLeast, kUnansweredMost);
     return {.send = request_};
   }
   if (now < due_) return {};

@@ -94,6 +94,9 @@ class Connection {
   /// For a program whose peer is gone to disconnect. Longer than the time after which its own requests fail (8.6 s).
   static constexpr Duration kHeedsAtMost = std::chrono::seconds(10);
   static constexpr Duration kBusyPause = std::chrono::milliseconds(20);
+  /// When to repeat a request without an answer: a crowded manager drops answers that say that it is busy. A manager
+  /// ignores the repeat of a request that waits for its program.
+  static constexpr Duration kUnansweredLeast = std::chrono::seconds(1), kUnansweredMost = std::chrono::seconds(4);
   /// How long to repeat a request that finds no listener. Programs end a listener and create a new one, perftest
   /// between two connections; this takes longer here than in the kernel.
   static constexpr Duration kNobodyAtMost = std::chrono::milliseconds(200);
