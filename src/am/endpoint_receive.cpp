@@ -42,6 +42,8 @@ Refusal refusal_of(Status status) {
       return Refusal::bad_endpoint;
     case Status::message_size:
       return Refusal::bad_arguments;
+    case Status::canceled:
+      return Refusal::left;
     case Status::again:
     case Status::no_memory:
     case Status::timed_out:
@@ -84,7 +86,7 @@ void EndpointState::look_after(Lock& lock) {
     if (exchange == nullptr) continue;
     exchange->is_engine_busy = false;
     if (exchange->is_open && (completion.status != Status::ok || exchange->lost)) {
-      give_back_failed(lock, completion.cookie);
+      give_back_failed(lock, completion.cookie, completion.status);
     } else {
       release_if_over(slot);
     }
@@ -97,11 +99,11 @@ void EndpointState::look_after(Lock& lock) {
 
 /// Handles a failed request. The engine may report the failure before or after the loss of the peer that caused it.
 /// Querying the losses waits for the pass that reported the failure; by then the loss is known, too.
-void EndpointState::give_back_failed(Lock& lock, std::uint64_t name) {
+void EndpointState::give_back_failed(Lock& lock, std::uint64_t name, Status status) {
   const std::uint32_t slot = ExchangeTable::slot_of(name);
   if (!exchanges[slot].lost) tell_losses(lock);
   const Exchange* const exchange = exchanges.find(name);
-  if (exchange != nullptr && exchange->is_open) give_back(lock, slot, exchange->lost.value_or(Refusal::unreachable));
+  if (exchange != nullptr && exchange->is_open) give_back(lock, slot, exchange->lost.value_or(refusal_of(status)));
 }
 
 void EndpointState::tell_losses(Lock& lock) {
@@ -110,7 +112,7 @@ void EndpointState::tell_losses(Lock& lock) {
     const Refusal refusal = loss.has_left ? Refusal::left : refusal_of(loss.status);
     for (std::uint32_t slot = 0; slot < exchanges.size(); ++slot) {
       Exchange& exchange = exchanges[slot];
-      if (!exchange.is_open || !loss.ends(exchange.conversation)) continue;
+      if (!exchange.is_open || !ports.has_ended(exchange.conversation, loss)) continue;
       // The engine itself reports the completion of messages that it still holds.
       if (exchange.is_engine_busy) {
         exchange.lost = refusal;

@@ -120,7 +120,7 @@ bool EndpointState::reserve_event() {
 
 Status EndpointState::submit(std::uint32_t slot) {
   Exchange& exchange = exchanges[slot];
-  const bool is_referenced = exchange.message.length > ports.active_copied_max();
+  const bool is_referenced = !ports.is_copied(exchange.message.length);
   if (is_referenced && !reserve_event()) return Status::again;
   const Status status = ports.send_active(port, exchange.message, exchange.conversation);
   if (status == Status::ok && is_referenced) {
@@ -193,7 +193,7 @@ void EndpointState::send_back(engine::ActiveMessage message, std::span<const std
                               std::span<const std::byte> data, bool is_copied) {
   message.head = static_cast<std::uint16_t>(head.size());
   message.length = head.size() + data.size();
-  const bool is_referenced = message.length > ports.active_copied_max();
+  const bool is_referenced = !ports.is_copied(message.length);
   if (!is_referenced) {
     const std::array<iovec, 2> pieces{
         {{const_cast<std::byte*>(head.data()), head.size()}, {const_cast<std::byte*>(data.data()), data.size()}}};

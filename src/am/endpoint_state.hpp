@@ -100,7 +100,7 @@ struct EndpointState {
   void serve_returned(Lock& lock, const engine::Arrival& arrival);
   void refuse(const engine::Arrival& arrival, Status status);
   void tell_losses(Lock& lock);
-  void give_back_failed(Lock& lock, std::uint64_t name);
+  void give_back_failed(Lock& lock, std::uint64_t name, Status status);
   void call_error_handler(Lock& lock, const Returned& returned);
 
   /// Checks all invariants, and ends the process if one is violated. Slow: runs in debug builds, after each poll and at

@@ -10,6 +10,34 @@ Status EmbeddedActive::activate(engine::PortHandle port) {
   return driver_.engine().activate(port);
 }
 
+Status EmbeddedActive::activate(engine::PortHandle port, const engine::ActivePort::Bounds& bounds) {
+  const Driver::Locked lock(driver_);
+  const engine::ActivePort::Bounds& own = driver_.engine().active().port_bounds();
+  const engine::ActivePort::Bounds lower{.arrivals_max = std::min(bounds.arrivals_max, own.arrivals_max),
+                                         .memory_max = std::min(bounds.memory_max, own.memory_max),
+                                         .packed_max = std::min(bounds.packed_max, own.packed_max)};
+  return driver_.engine().activate(port, &lower);
+}
+
+void EmbeddedActive::leave(engine::PortHandle port, Status why) {
+  const Driver::Locked lock(driver_);
+  driver_.engine().active().leave(port, why);
+}
+
+void EmbeddedActive::refuse(engine::PortHandle port, const engine::UnansweredRequest& request, Status status) {
+  driver_.submit([&](base::Instant now) {
+    driver_.engine().active().refuse(port, request, status, now);
+    return Status::ok;
+  });
+}
+
+void EmbeddedActive::cancel_all(engine::PortHandle port) {
+  driver_.submit([&](base::Instant now) {
+    driver_.engine().cancel_all(port, now);
+    return Status::ok;
+  });
+}
+
 Status EmbeddedActive::set_access(engine::PortHandle port, const engine::AccessRule& rule) {
   const Driver::Locked lock(driver_);
   active_of(port).rule = rule;

@@ -13,8 +13,8 @@ class EmbeddedActive final : public engine::ActivePorts {
   Status activate(engine::PortHandle port) override;
   Status set_access(engine::PortHandle port, const engine::AccessRule& rule) override;
   Status set_segment(engine::PortHandle port, const engine::Segment& segment) override;
-  std::uint64_t active_copied_max() const override {
-    return driver_.engine().options().get(engine::Option::embedded_max);
+  bool is_copied(std::uint64_t length) const override {
+    return length <= driver_.engine().options().get(engine::Option::embedded_max);
   }
   Status send_active(engine::PortHandle port, const engine::ActiveMessage& message,
                      engine::Conversation& conversation) override;
@@ -26,6 +26,15 @@ class EmbeddedActive final : public engine::ActivePorts {
   std::uint64_t losses() const override { return driver_.engine().active().losses().count(); }
   bool next_loss(std::uint64_t& seen, engine::PeerLoss& loss) override;
   void ask_peer(const base::SocketAddress& engine) override;
+
+  // For the host engine, which passes messages on to the process that owns a port.
+  /// Makes the port accept active messages within these bounds, or those of the options if they are lower.
+  Status activate(engine::PortHandle port, const engine::ActivePort::Bounds& bounds);
+  /// As ActiveMessages::leave() and refuse().
+  void leave(engine::PortHandle port, Status why);
+  void refuse(engine::PortHandle port, const engine::UnansweredRequest& request, Status status);
+  /// Cancels all operations of the port. Their completions follow.
+  void cancel_all(engine::PortHandle port);
 
  private:
   engine::ActivePort& active_of(engine::PortHandle handle) const {

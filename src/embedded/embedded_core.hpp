@@ -34,6 +34,7 @@ class EmbeddedCore final : public engine::Core {
   /// Called when all has its memory, before start(). Returns an error if something has none.
   Result<> finish(const engine::EngineState& state);
   EmbeddedPairs& own_pairs() { return pairs_; }
+  EmbeddedActive& own_active() { return active_; }
 
   base::SocketAddress address() const override { return driver_.engine().address(); }
   std::uint64_t epoch() const override { return driver_.engine().epoch(); }

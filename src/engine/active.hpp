@@ -51,7 +51,7 @@ struct ActiveMessage {
   std::uint64_t offset = 0;         // bytes into the target's segment
   std::span<const iovec> memory{};  // at most 1024 pieces
   std::uint64_t length = 0;         // bytes of the memory to send, including the head
-  std::uint64_t cookie = 0;         // of the completion, if length > active_copied_max()
+  std::uint64_t cookie = 0;         // of the completion, unless is_copied(length)
 };
 inline constexpr std::size_t kActiveHeadMax = 128;
 inline constexpr std::size_t kActivePackedMost = 1024;  // upper bound of the option active_packed_max
@@ -122,11 +122,11 @@ class ActivePorts {
   /// After it returns, nothing writes to the previous segment any more.
   virtual Status set_segment(PortHandle port, const Segment& segment) = 0;
 
-  /// send_active() copies messages up to this length; they complete silently. Longer messages use the caller's memory
-  /// until the completion with their cookie, whose event must be reserved first.
-  virtual std::uint64_t active_copied_max() const = 0;
+  /// Returns whether send_active() copies a message of this length; it then completes silently. Others use the caller's
+  /// memory until the completion with their cookie, whose event must be reserved first.
+  virtual bool is_copied(std::uint64_t length) const = 0;
   /// Returns ok, or again / no_memory / invalid / unreachable if nothing was sent. `conversation` receives the
-  /// association whose loss affects the message.
+  /// association whose loss affects the message; only has_ended() can tell what it means.
   virtual Status send_active(PortHandle port, const ActiveMessage& message, Conversation& conversation) = 0;
 
   /// Ends waiting for the answer to a request: from now on no answer is accepted or placed.
@@ -149,6 +149,10 @@ class ActivePorts {
   /// kLossesKept losses are kept; a slower reader gets the oldest of them.
   virtual bool next_loss(std::uint64_t& seen, PeerLoss& loss) = 0;
   static constexpr std::uint64_t kLossesKept = 4096;
+  /// Returns whether that loss ends the conversation of an open request: its answer will not come.
+  virtual bool has_ended(const Conversation& conversation, const PeerLoss& loss) const {
+    return loss.ends(conversation);
+  }
   /// Sends an empty message to a peer that has been silent for a while: it acknowledges, or is lost.
   virtual void ask_peer(const base::SocketAddress& engine) = 0;
 };

@@ -31,37 +31,49 @@ wire::Envelope envelope_of(const ActiveMessage& message, const Port& port) {
 
 }  // namespace
 
-Status ActiveMessages::activate(PortHandle handle, std::uint64_t secret) {
+Status ActiveMessages::activate(PortHandle handle, std::uint64_t secret, const ActivePort::Bounds& bounds) {
   Port* const port = ports_.find(handle);
   if (port == nullptr) return Status::stale;
   if (port->active) return Status::bad_state;
-  port->active = std::make_unique<ActivePort>(
-      ActivePort::Bounds{
-          .arrivals_max = bounds_.arrivals_max, .memory_max = bounds_.memory_max, .packed_max = bounds_.packed_max},
-      secret);
+  port->active = std::make_unique<ActivePort>(bounds, secret);
+  left_.remove(port->number);
   return Status::ok;
 }
 
 /// Refuses requests that are queued at the port, and those that have arrived in part.
 void ActiveMessages::close(std::uint32_t port_slot, base::Instant now) {
   const Port& port = ports_[port_slot];
-  const auto refuse = [&](const Arrival& arrival) {
+  const Status gone = port.active->gone;
+  if (gone != Status::ok) left_.add(port.number, gone);
+  const Status status = gone != Status::ok ? gone : Status::stale;
+  const auto refuse_arrival = [&](const Arrival& arrival) {
     if (arrival.kind != ActiveKind::request || arrival.status != Status::ok) return;
-    answer(arrival.source,
-           {.operation = wire::Operation::active_request,
-            .flags = arrival.word,
-            .source_port = arrival.source.port,
-            .target_port = port.number,
-            .cookie = arrival.name,
-            .a = arrival.reply_access},
-           Status::stale, now);
+    refuse(ports_.handle(port_slot), {arrival.source, arrival.name, arrival.reply_access, arrival.word}, status, now);
   };
-  while (const Arrival* arrival = port.active->next()) refuse(*arrival);
+  while (const Arrival* arrival = port.active->next()) refuse_arrival(*arrival);
   fillings_.for_each([&](std::uint32_t, Filling& filling) {
     if (filling.port != port_slot || filling.arrival == nullptr) return;
-    refuse(*filling.arrival);
+    refuse_arrival(*filling.arrival);
     filling.arrival = nullptr;
   });
+}
+
+void ActiveMessages::refuse(PortHandle handle, const UnansweredRequest& request, Status status, base::Instant now) {
+  const Port* const port = ports_.find(handle);
+  if (port == nullptr) return;
+  answer(request.source,
+         {.operation = wire::Operation::active_request,
+          .flags = request.word,
+          .source_port = request.source.port,
+          .target_port = port->number,
+          .cookie = request.name,
+          .a = request.reply_access},
+         status, now);
+}
+
+void ActiveMessages::leave(PortHandle handle, Status why) {
+  Port* const port = ports_.find(handle);
+  if (port != nullptr && port->active) port->active->gone = why;
 }
 
 // Sending ------------------------------------------------------------------------------------------------------------

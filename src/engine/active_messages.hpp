@@ -9,6 +9,7 @@
 #include "base/slab.hpp"
 #include "engine/active.hpp"
 #include "engine/active_counters.hpp"
+#include "engine/left_ports.hpp"
 #include "engine/peer_losses.hpp"
 #include "engine/ports.hpp"
 #include "transport/client.hpp"
@@ -17,14 +18,19 @@
 
 namespace fairlead::engine {
 
+/// What is needed to answer a request whose arrival was released.
+struct UnansweredRequest {
+  RemotePort source;
+  std::uint64_t name = 0, reply_access = 0;
+  std::uint16_t word = 0;
+};
+
 class ActiveMessages {
  public:
   struct Bounds {
-    std::uint32_t arrivals_max = 0;  // per port
-    std::uint64_t memory_max = 0;    // bytes of buffers per port
-    std::uint32_t packed_max = 0;    // bytes of a message stored in the arrival itself
-    std::uint32_t filling_max = 0;   // concurrent messages that arrive in chunks
-    base::Duration ask_after{};      // silence of a peer that owes an answer
+    ActivePort::Bounds port;
+    std::uint32_t filling_max = 0;  // concurrent messages that arrive in chunks
+    base::Duration ask_after{};     // silence of a peer that owes an answer
   };
 
   /// `transports` is null if this engine reaches only itself.
@@ -33,9 +39,15 @@ class ActiveMessages {
       : ports_(ports), transports_(transports), address_(address), bounds_(bounds), fillings_(bounds.filling_max) {}
 
   /// Makes the port accept active messages. Answers to its own messages must carry `secret`.
-  Status activate(PortHandle port, std::uint64_t secret);
+  Status activate(PortHandle port, std::uint64_t secret, const ActivePort::Bounds& bounds);
+  const ActivePort::Bounds& port_bounds() const { return bounds_.port; }
   /// Closes the port, and tells requesters that nobody will answer.
   void close(std::uint32_t port_slot, base::Instant now);
+  /// The owner of the port will end, or has died. From now on, requests are returned with `why`, also when the port is
+  /// closed: `canceled` if it announced its end.
+  void leave(PortHandle port, Status why);
+  /// Returns an arrived request that its owner will not answer.
+  void refuse(PortHandle port, const UnansweredRequest& request, Status status, base::Instant now);
 
   /// Call before sending from an active port. Returns `invalid` or ok. If ok, a request is open for its answer, which
   /// may arrive before send() returns. If sending fails, the AM layer retries or forgets the request.
@@ -104,6 +116,7 @@ class ActiveMessages {
   base::Slab<Filling> fillings_;
   transport::RetryQueue<wire::Envelope> answers_;  // answers that wait for room
   PeerLosses losses_;
+  LeftPorts left_;
   ActiveCounters counters_;
 };
 

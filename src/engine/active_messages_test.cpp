@@ -234,5 +234,64 @@ TEST_F(ActiveMessages, AClosedPortReturnsWhatItHasNotTaken) {
   EXPECT_EQ(names, (std::set<std::uint64_t>{1, 2, 3}));
 }
 
+// The sender of each request learns that the owner had announced its end, also after the port is closed, but not after
+// another port has its number.
+TEST_F(ActiveMessages, APortThatHasLeftReturnsRequestsAsCanceled) {
+  const auto expect_returned = [&](std::uint64_t name, Status status) {
+    run(50ms);
+    Arrival* const returned = a().active().next();
+    ASSERT_NE(returned, nullptr) << name;
+    EXPECT_EQ(returned->kind, ActiveKind::returned);
+    EXPECT_EQ(returned->status, status);
+    EXPECT_EQ(returned->name, name);
+    a().active().release(*returned);
+  };
+  ASSERT_EQ(request(b().remote(), bytes_of(8), {.name = 1}), Status::ok);
+  run(50ms);
+  b().engine->active().leave(b().port, Status::canceled);
+  ASSERT_EQ(request(b().remote(), bytes_of(8), {.name = 2}), Status::ok);
+  expect_returned(2, Status::canceled);
+  b().engine->free_port(b().port);
+  expect_returned(1, Status::canceled);
+  ASSERT_EQ(request(b().remote(), bytes_of(8), {.name = 3}), Status::ok);
+  expect_returned(3, Status::canceled);
+  b().port = b().engine->ports().open(b().number).value();
+  ASSERT_EQ(b().engine->activate(b().port), Status::ok);
+  b().engine->free_port(b().port);
+  ASSERT_EQ(request(b().remote(), bytes_of(8), {.name = 4}), Status::ok);
+  expect_returned(4, Status::stale);
+}
+
+TEST_F(ActiveMessages, AReplyToAPortThatHasLeftIsNotRejected) {
+  ASSERT_EQ(request(b().remote(), bytes_of(8), {.name = 1}), Status::ok);
+  run(50ms);
+  Arrival* const arrival = b().active().next();
+  ASSERT_NE(arrival, nullptr);
+  a().engine->active().leave(a().port, Status::canceled);
+  a().engine->free_port(a().port);
+  const ActiveMessage reply{
+      .to = arrival->source, .kind = ActiveKind::reply, .name = arrival->name, .reply_access = arrival->reply_access};
+  ASSERT_EQ(b().engine->send_active(b().port, reply, now_), Status::ok);
+  run(50ms);
+  EXPECT_FALSE(b().active().has_ready());
+  EXPECT_EQ(a().engine->active().counters().late_answers, 1u);
+}
+
+TEST_F(ActiveMessages, ARequestCanBeRefusedAfterItsArrivalWasReleased) {
+  ASSERT_EQ(request(b().remote(), bytes_of(8), {.name = 1}), Status::ok);
+  run(50ms);
+  Arrival* const arrival = b().active().next();
+  ASSERT_NE(arrival, nullptr);
+  const UnansweredRequest unanswered{arrival->source, arrival->name, arrival->reply_access, arrival->word};
+  b().active().release(*arrival);
+  b().engine->active().refuse(b().port, unanswered, Status::unreachable, now_);
+  run(50ms);
+  Arrival* const returned = a().active().next();
+  ASSERT_NE(returned, nullptr);
+  EXPECT_EQ(returned->kind, ActiveKind::returned);
+  EXPECT_EQ(returned->status, Status::unreachable);
+  EXPECT_EQ(returned->name, 1u);
+}
+
 }  // namespace
 }  // namespace fairlead::engine::active_sides

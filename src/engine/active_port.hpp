@@ -23,9 +23,9 @@ namespace fairlead::engine {
 class ActivePort {
  public:
   struct Bounds {
-    std::uint32_t arrivals_max;
-    std::uint64_t memory_max;  // bytes of buffers
-    std::uint32_t packed_max;  // bytes of a message stored in the arrival itself
+    std::uint32_t arrivals_max = 0;
+    std::uint64_t memory_max = 0;  // bytes of buffers
+    std::uint32_t packed_max = 0;  // bytes of a message stored in the arrival itself
   };
 
   ActivePort(const Bounds& bounds, std::uint64_t secret) : bounds_(bounds), secret_(secret) {}
@@ -37,6 +37,7 @@ class ActivePort {
   AccessRule rule;
   Segment segment;
   OpenRequests requests;
+  Status gone = Status::ok;  // not ok: why requests are returned from now on
   /// Returns the secret that answers to our messages must carry.
   std::uint64_t secret() const { return secret_; }
   bool admits(std::uint64_t access) const {

@@ -70,7 +70,12 @@ std::uint32_t ActiveMessages::accept(const wire::Envelope& envelope, const base:
   const ActiveKind kind = kind_of(envelope.operation);
   const std::uint32_t slot = ports_.find_number(envelope.target_port);
   if (slot == kNone || !ports_[slot].active) [[unlikely]] {
-    answer({from, envelope.source_port}, envelope, Status::stale, now);
+    const Status why = slot == kNone ? left_.why(envelope.target_port) : Status::ok;
+    if (why != Status::ok && kind != ActiveKind::request) {  // it needs no answer to its request any more
+      ++counters_.late_answers;
+      return kNone;
+    }
+    answer({from, envelope.source_port}, envelope, why != Status::ok ? why : Status::stale, now);
     return kNone;
   }
   ActivePort& port = *ports_[slot].active;
@@ -78,6 +83,8 @@ std::uint32_t ActiveMessages::accept(const wire::Envelope& envelope, const base:
   if (status == Status::bad_state) [[unlikely]]
     return kNone;
   const bool is_answer = is_back(kind);
+  if (port.gone != Status::ok && !is_answer) [[unlikely]]
+    status = port.gone;
   if (status != Status::ok && !is_answer) [[unlikely]] {
     answer({from, envelope.source_port}, envelope, status, now);
     return kNone;

@@ -61,9 +61,9 @@ base::Duration ask_after(const EngineOptions& options) {
 }
 
 ActiveMessages::Bounds active_bounds(const EngineOptions& options) {
-  return {.arrivals_max = static_cast<std::uint32_t>(options.get(Option::active_messages_max)),
-          .memory_max = options.get(Option::active_memory_max),
-          .packed_max = static_cast<std::uint32_t>(options.get(Option::active_packed_max)),
+  return {.port = {.arrivals_max = static_cast<std::uint32_t>(options.get(Option::active_messages_max)),
+                   .memory_max = options.get(Option::active_memory_max),
+                   .packed_max = static_cast<std::uint32_t>(options.get(Option::active_packed_max))},
           .filling_max = static_cast<std::uint32_t>(options.get(Option::operations_max)),
           .ask_after = ask_after(options)};
 }

@@ -82,7 +82,10 @@ class Engine {
   void free_port(PortHandle port);
 
   Messages& messages() { return messages_; }
-  Status activate(PortHandle port) { return active_.activate(port, secrets_.next()); }
+  /// Null: the bounds of the options.
+  Status activate(PortHandle port, const ActivePort::Bounds* bounds = nullptr) {
+    return active_.activate(port, secrets_.next(), bounds != nullptr ? *bounds : active_.port_bounds());
+  }
   Status send_active(PortHandle port, const ActiveMessage& message, base::Instant now,
                      Conversation* conversation = nullptr);
   ActiveMessages& active() { return active_; }

@@ -1,0 +1,44 @@
+#pragma once
+// Numbers of closed ports whose owners have left or died. The latest kMost are kept, so the engine can tell late
+// senders the reason.
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include <fairlead/error.hpp>
+
+namespace fairlead::engine {
+
+class LeftPorts {
+ public:
+  static constexpr std::size_t kMost = 1024;
+
+  void add(std::uint32_t number, Status why) {
+    remove(number);
+    ports_[next_] = {number, why};
+    next_ = (next_ + 1) % kMost;
+  }
+  /// The number belongs to a new port.
+  void remove(std::uint32_t number) {
+    const auto found = std::ranges::find(ports_, number, &Port::number);
+    if (found != ports_.end()) *found = {};
+  }
+  /// Returns why the port is gone; ok if it is not known here.
+  Status why(std::uint32_t number) const {
+    const auto found = std::ranges::find(ports_, number, &Port::number);
+    return found != ports_.end() ? found->why : Status::ok;
+  }
+
+ private:
+  struct Port {
+    std::uint32_t number = ~0U;  // no port has this number
+    Status why = Status::ok;
+  };
+
+  std::array<Port, kMost> ports_{};
+  std::size_t next_ = 0;
+};
+
+}  // namespace fairlead::engine
