@@ -13,6 +13,7 @@
 #include <tuple>
 #include <vector>
 
+#include "host/daemon_for_tests.hpp"
 #include "tests/child_process.hpp"
 #include "tests/two_namespaces.hpp"
 
@@ -23,6 +24,18 @@ using namespace std::chrono_literals;
 
 std::string program(const std::string& name) {
   return FAIRLEAD_AMUDP_FOLDER "/amudp_" + name;
+}
+
+/// Returns the command line of a program whose engines use this path; "host": they are those of a host engine.
+std::vector<std::string> over(const std::string& path, std::vector<std::string> words) {
+  std::vector<std::string> all{"env"};
+  if (path == "host") {
+    all.insert(all.end(), {"FAIRLEAD_CORE=host", "FAIRLEAD_HOST=" + host::DaemonForTests::shared().file()});
+  } else {
+    all.push_back("FAIRLEAD_PATH=" + path);
+  }
+  all.insert(all.end(), words.begin(), words.end());
+  return all;
 }
 
 void expect_done(const Finished& finished, int ranks) {
@@ -45,8 +58,8 @@ class AmudpJobs : public testing::TestWithParam<Job> {};
 TEST_P(AmudpJobs, AllKindsReachAllRanks) {
   const auto& [ranks, how, path, lost] = GetParam();
   const char* rounds = ranks <= 2 ? "3" : "1";
-  expect_done(run({"env", "KINDS_WORD=a word of the console", std::string("AMUDP_FAULT_RATE=") + lost,
-                   std::string("FAIRLEAD_PATH=") + path, program("kinds"), std::to_string(ranks), "L", rounds, how}),
+  expect_done(run(over(path, {"KINDS_WORD=a word of the console", std::string("AMUDP_FAULT_RATE=") + lost,
+                              program("kinds"), std::to_string(ranks), "L", rounds, how})),
               ranks);
 }
 const auto name_of_job = [](const testing::TestParamInfo<Job>& info) {
@@ -60,6 +73,10 @@ INSTANTIATE_TEST_SUITE_P(Shm, AmudpJobs, testing::Combine(kRanks, kHow, testing:
                          name_of_job);
 INSTANTIATE_TEST_SUITE_P(Udp, AmudpJobs,
                          testing::Combine(kRanks, kHow, testing::Values("udp"), testing::Values("0", "0.01", "0.05")),
+                         name_of_job);
+
+INSTANTIATE_TEST_SUITE_P(Host, AmudpJobs,
+                         testing::Combine(testing::Values(2, 4), kHow, testing::Values("host"), testing::Values("0")),
                          name_of_job);
 
 TEST(Amudp, WhatIsNotTakenComesBackAndThePairGoesOn) {
@@ -137,9 +154,9 @@ TEST_P(AmudpLeaves, AreNoErrorForRanksThatStillSend) {
   const char* const wanted = std::getenv("FAIRLEAD_TEST_LEAVES");
   const int rounds = wanted != nullptr ? std::atoi(wanted) : 1;
   for (int round = 0; round < rounds; ++round) {
-    const Finished finished = run({"env", std::string("AMUDP_FAULT_RATE=") + lost, std::string("FAIRLEAD_PATH=") + path,
-                                   ports_of_this_process(), "FAIRLEAD_PORT_COUNT=8", program("leave"), "3", "L", rank,
-                                   std::to_string(1 + round * 7 % 50), how});
+    const Finished finished =
+        run(over(path, {std::string("AMUDP_FAULT_RATE=") + lost, ports_of_this_process(), "FAIRLEAD_PORT_COUNT=8",
+                        program("leave"), "3", "L", rank, std::to_string(1 + round * 7 % 50), how}));
     ASSERT_EQ(finished.exit_code, 0) << finished.error_output;
     ASSERT_EQ(finished.error_output, "");
   }
@@ -150,6 +167,10 @@ INSTANTIATE_TEST_SUITE_P(Shm, AmudpLeaves,
 INSTANTIATE_TEST_SUITE_P(Udp, AmudpLeaves,
                          testing::Combine(testing::Values("0", "2"), kHow, testing::Values("udp"),
                                           testing::Values("0", "0.01")));
+
+INSTANTIATE_TEST_SUITE_P(Host, AmudpLeaves,
+                         testing::Combine(testing::Values("0", "2"), kHow, testing::Values("host"),
+                                          testing::Values("0")));
 
 TEST(Amudp, ByACommandOfTheUser) {
   expect_done(

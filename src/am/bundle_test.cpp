@@ -18,9 +18,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class Bundles : public Pair {};
+class Bundles : public Pair, public testing::WithParamInterface<std::string> {
+ protected:
+  std::string path() override { return GetParam(); }
+};
 
-TEST_F(Bundles, ServeAllTheirEndpoints) {
+TEST_P(Bundles, ServeAllTheirEndpoints) {
   std::vector<Endpoint*> more;
   for (int i = 0; i < 5; ++i) {
     auto added = b.bundle->add_endpoint();
@@ -38,7 +41,7 @@ TEST_F(Bundles, ServeAllTheirEndpoints) {
   EXPECT_EQ(a.returned[0].refusal, Refusal::bad_endpoint);
 }
 
-TEST_F(Bundles, AnEndpointThatMovesKeepsItsNameAndItsMessages) {
+TEST_P(Bundles, AnEndpointThatMovesKeepsItsNameAndItsMessages) {
   ASSERT_EQ(a.endpoint->request(0, kEcho, {}), Status::ok);
   while (!b.bundle->has_message()) a.bundle->poll(), std::this_thread::yield();
   Bundle other(*b.domain, BundleMode::sequential);
@@ -56,7 +59,7 @@ TEST_F(Bundles, AnEndpointThatMovesKeepsItsNameAndItsMessages) {
   run_good_requests(10);
 }
 
-TEST_F(Bundles, WaitEndsWithAMessageOrTheDeadline) {
+TEST_P(Bundles, WaitEndsWithAMessageOrTheDeadline) {
   EXPECT_EQ(a.bundle->wait(std::chrono::steady_clock::now() + 10ms), Status::timed_out);
   std::atomic<bool> is_done{false};
   // One wait may return two messages: the next request may arrive while the first is being answered.
@@ -73,7 +76,7 @@ TEST_F(Bundles, WaitEndsWithAMessageOrTheDeadline) {
 }
 
 // Detects a sleeper that wakes every 100 ms: each sleep is a voluntary context switch.
-TEST_F(Bundles, SleepWithoutWakingWhileNothingIsAwaited) {
+TEST_P(Bundles, SleepWithoutWakingWhileNothingIsAwaited) {
   const auto sleeps = [] {
     rusage usage{};
     ::getrusage(RUSAGE_THREAD, &usage);
@@ -91,7 +94,7 @@ TEST_F(Bundles, SleepWithoutWakingWhileNothingIsAwaited) {
   EXPECT_LE(least, 4);
 }
 
-TEST_F(Bundles, TheirDescriptorWakesAForeignLoop) {
+TEST_P(Bundles, TheirDescriptorWakesAForeignLoop) {
   auto second = b.bundle->add_endpoint();
   ASSERT_TRUE(second);
   equip(b, **second);
@@ -108,7 +111,7 @@ TEST_F(Bundles, TheirDescriptorWakesAForeignLoop) {
   }
 }
 
-TEST_F(Bundles, InterruptModeServesWhileTheApplicationComputes) {
+TEST_P(Bundles, InterruptModeServesWhileTheApplicationComputes) {
   std::atomic<int> runs{0};
   const auto count = [](void* context, Token&, const Message&) { ++*static_cast<std::atomic<int>*>(context); };
   ASSERT_EQ(b.endpoint->set_handler(60, count, &runs), Status::ok);
@@ -125,11 +128,11 @@ TEST_F(Bundles, InterruptModeServesWhileTheApplicationComputes) {
   EXPECT_EQ(runs, 301);
 }
 
-class ParallelBundles : public Pair {
+class ParallelBundles : public Bundles {
   BundleMode mode() override { return BundleMode::parallel; }
 };
 
-TEST_F(ParallelBundles, ManyThreadsSendAndServeAtOnce) {
+TEST_P(ParallelBundles, ManyThreadsSendAndServeAtOnce) {
   static std::atomic<int> requests, replies;
   requests = 0;
   replies = 0;
@@ -165,7 +168,7 @@ TEST_F(ParallelBundles, ManyThreadsSendAndServeAtOnce) {
 #ifndef FAIRLEAD_IS_SANITIZED  // a sanitizer makes a poll take longer than IdlePolls::kPollMost
 // A thread that polls without end next to a computing thread on the same processor would use up its time slice. The
 // thread that it waits for could then not run for milliseconds.
-TEST_F(Bundles, PollsInVainSleepBesideWhoComputes) {
+TEST_P(Bundles, PollsInVainSleepBesideWhoComputes) {
   const base::CrowdedProcessor crowded;
   EXPECT_TRUE(crowded.makes_sleep([&] { a.bundle->poll(); }));
 }
@@ -176,7 +179,7 @@ class Impatient : public ParallelBundles {
 };
 
 // A thread in an unlimited sleep still notices when another thread's request times out.
-TEST_F(Impatient, ASleeperLooksAfterTheRequestsOfOthers) {
+TEST_P(Impatient, ASleeperLooksAfterTheRequestsOfOthers) {
   std::thread sleeper([&] {
     while (a.returned.empty() && a.bundle->wait(std::chrono::steady_clock::now() + 100s) == Status::ok) continue;
   });
@@ -199,6 +202,10 @@ TEST_F(Loss, IsNotSeen) {
   }
   EXPECT_TRUE(a.returned.empty());
 }
+
+INSTANTIATE_TEST_SUITE_P(Path, Bundles, testing::Values("udp", "host"));
+INSTANTIATE_TEST_SUITE_P(Path, ParallelBundles, testing::Values("udp", "host"));
+INSTANTIATE_TEST_SUITE_P(Path, Impatient, testing::Values("udp", "host"));
 
 }  // namespace
 }  // namespace fairlead::am

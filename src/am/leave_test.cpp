@@ -77,7 +77,12 @@ class Rank {
  private:
   Domain open() const {
     DomainSettings settings{.ip = fmt::format("127.0.{}.{}", 10 + number_, 1 + ::getppid() % 250), .engine = {}};
-    settings.engine.emplace_back("path", how_.path);
+    if (how_.path == std::string_view("host")) {
+      settings.engine.emplace_back("core", "host");
+      settings.engine.emplace_back("host", host::DaemonForTests::shared().file());
+    } else {
+      settings.engine.emplace_back("path", how_.path);
+    }
     settings.engine.emplace_back("give_up_after", "1000");
     settings.engine.emplace_back("unreachable_after", "200");
     if (how_.fault[0] != 0) settings.engine.emplace_back("fault", how_.fault);
@@ -170,6 +175,7 @@ class Leaving : public testing::TestWithParam<Case> {
   Leaving() {
     void* const shared = ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     board_ = new (shared) Board;
+    if (GetParam().path == std::string_view("host")) host::DaemonForTests::shared();  // not of a child
   }
   ~Leaving() override { ::munmap(board_, sizeof(Board)); }
 
@@ -241,7 +247,9 @@ INSTANTIATE_TEST_SUITE_P(How, Leaving,
                                          Case{"lossy_polling", "udp", "drop=3%,seed=1", false},
                                          Case{"lossy_blocking", "udp", "drop=3%,seed=1", true},
                                          Case{"shm_polling", "shm", "", false}, Case{"shm_blocking", "shm", "", true},
-                                         Case{"auto_polling", "auto", "", false}),
+                                         Case{"auto_polling", "auto", "", false},
+                                         Case{"host_polling", "host", "", false},
+                                         Case{"host_blocking", "host", "", true}),
                          [](const auto& test) { return test.param.name; });
 
 }  // namespace

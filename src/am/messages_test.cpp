@@ -10,11 +10,11 @@ namespace {
 
 class Messages : public Pair, public testing::WithParamInterface<std::string> {
   std::pair<std::string, std::string> addresses() override {
-    return {"127.0.0.1", GetParam() == "self" ? "127.0.0.1" : "127.0.0.2"};
+    return {"127.0.0.1", GetParam().ends_with("self") ? "127.0.0.1" : "127.0.0.2"};
   }
-  std::string path() override { return GetParam() == "shm" ? "auto" : "udp"; }
+  std::string path() override { return GetParam() == "shm" ? "auto" : GetParam().starts_with("host") ? "host" : "udp"; }
 };
-INSTANTIATE_TEST_SUITE_P(Path, Messages, testing::Values("self", "udp", "shm"),
+INSTANTIATE_TEST_SUITE_P(Path, Messages, testing::Values("self", "udp", "shm", "host_self", "host"),
                          [](const auto& instance) { return instance.param; });
 
 TEST_P(Messages, ShortOnesCarryAllNumbersOfArguments) {

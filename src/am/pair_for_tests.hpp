@@ -12,6 +12,8 @@
 
 #include <fairlead/am.hpp>
 
+#include "host/daemon_for_tests.hpp"
+
 namespace fairlead::am {
 
 struct Seen {
@@ -68,6 +70,7 @@ class Pair : public testing::Test {
  protected:
   // The address of each side; equal addresses mean one engine.
   virtual std::pair<std::string, std::string> addresses() { return {"127.0.0.1", "127.0.0.2"}; }
+  /// Of the engines; "host": those of a host engine.
   virtual std::string path() { return "udp"; }
   virtual DomainSettings settings() { return {}; }
   virtual BundleMode mode() { return BundleMode::sequential; }
@@ -85,7 +88,12 @@ class Pair : public testing::Test {
   void open(Side& side, const std::string& ip) {
     DomainSettings wanted = settings();
     wanted.ip = ip;
-    wanted.engine.emplace_back("path", path());
+    if (path() == "host") {
+      wanted.engine.emplace_back("core", "host");
+      wanted.engine.emplace_back("host", host::DaemonForTests::shared().file());
+    } else {
+      wanted.engine.emplace_back("path", path());
+    }
     auto domain = Domain::open(wanted);
     ASSERT_TRUE(domain) << domain.error().message;
     side.domain.emplace(std::move(*domain));

@@ -122,6 +122,7 @@ class DeadPeer : public ReturnedMessages {
   DomainSettings settings() override { return {.engine = {{"give_up_after", "2000"}}}; }
 
   void SetUp() override {
+    if (path() == "host") host::DaemonForTests::shared();  // not of the child
     std::array<int, 2> ends{};
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
     child_ = ::fork();
@@ -223,10 +224,10 @@ TEST_P(LittleMemory, WhatFindsNoRoomIsSentAgain) {
   EXPECT_TRUE(a.returned.empty());
 }
 
-INSTANTIATE_TEST_SUITE_P(Path, ReturnedMessages, testing::Values("udp", "auto"));
-INSTANTIATE_TEST_SUITE_P(Path, DeadPeer, testing::Values("udp", "auto"));
-INSTANTIATE_TEST_SUITE_P(Path, Timeouts, testing::Values("udp"));
-INSTANTIATE_TEST_SUITE_P(Path, LittleMemory, testing::Values("udp", "auto"));
+INSTANTIATE_TEST_SUITE_P(Path, ReturnedMessages, testing::Values("udp", "auto", "host"));
+INSTANTIATE_TEST_SUITE_P(Path, DeadPeer, testing::Values("udp", "auto", "host"));
+INSTANTIATE_TEST_SUITE_P(Path, Timeouts, testing::Values("udp", "host"));
+INSTANTIATE_TEST_SUITE_P(Path, LittleMemory, testing::Values("udp", "auto", "host"));
 
 }  // namespace
 }  // namespace fairlead::am

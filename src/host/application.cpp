@@ -19,7 +19,7 @@ namespace {
 bool is_outgoing(const Request& request) {
   using Kind = Request::Kind;
   const auto kind = static_cast<Kind>(request.kind);
-  return kind == Kind::send || kind == Kind::put || kind == Kind::get;
+  return kind == Kind::send || kind == Kind::put || kind == Kind::get || kind == Kind::active;
 }
 
 }  // namespace
@@ -34,6 +34,7 @@ Result<std::unique_ptr<Application>> Application::make(shm::Socket socket, Share
   if (!consumer) return std::unexpected(std::move(consumer.error()));
   consumer->look_at_once();
   made->requests_ = std::move(*consumer);
+  made->show_losses();
   return made;
 }
 
@@ -109,6 +110,7 @@ void Application::close_port(std::uint32_t index, bool wants_answer) {
 }
 
 void Application::cancel_all(std::uint32_t index, ApplicationPort& port) {
+  if (port.active) core_->own_active().cancel_all(port.handle());  // its operations have no handles
   for (Operation& operation : operations_) {
     if (operation.port != index || operation.phase == Operation::Phase::unused) continue;
     if (operation.phase == Operation::Phase::posted) {
@@ -185,7 +187,8 @@ void Application::take(const Request& request) {
   ApplicationPort* const port = this->port(request.port);
   if (port == nullptr || port->is_closing) return;  // closed through its socket after the request was written
   if (request.kind == static_cast<std::uint8_t>(Request::Kind::cancel)) return cancel(*port, request);
-  if (request.kind > static_cast<std::uint8_t>(Request::Kind::get)) return blame("it sent an unknown request");
+  if (request.kind > static_cast<std::uint8_t>(Request::Kind::leave)) return blame("it sent an unknown request");
+  if (request.kind > static_cast<std::uint8_t>(Request::Kind::active)) return take_active(*port, request);
   start(*port, request);
 }
 
@@ -196,10 +199,10 @@ void Application::start(ApplicationPort& port, const Request& request) {
   Operation& operation = operations_[index];
   if (operation.phase != Operation::Phase::unused) return blame("it names an operation that is pending");
   if (pending_ >= quota_.operations) return blame("it has more operations pending than its quota");
-  if (request.offset < Layout::head_bytes() || request.offset > bytes_ || request.length > bytes_ - request.offset ||
-      request.length == 0) {
+  const bool is_active = request.kind == static_cast<std::uint8_t>(Request::Kind::active);
+  if (is_active && !port.active) return blame("it sent an active message from a port that takes none");
+  if (!is_inside(request.offset, request.length) || (request.length == 0 && !is_active))
     return blame("it named memory outside its shared memory");
-  }
   const bool is_receive = request.kind == static_cast<std::uint8_t>(Request::Kind::receive);
   const std::uint32_t events = is_receive ? request.messages_max : 1;
   if (events == 0 || events > kMessagesInReceiveMax)
@@ -215,6 +218,7 @@ void Application::start(ApplicationPort& port, const Request& request) {
   ++port.pending;
   ++pending_;
   const bool may_wait = operation.is_outgoing;
+  if (may_wait) ++sending_;
   if (may_wait && !port.deferred.empty()) {
     port.deferred.push_back({request, operation.serial});
     return;
@@ -232,15 +236,26 @@ Status Application::pass_on(ApplicationPort& port, const Request& request, Opera
   if (operation.is_outgoing && !allowance_.may_send(request.length)) return Status::again;
   if (!engine_->shares.take(posted_)) return operation.is_outgoing ? Status::again : Status::no_memory;
   ++posted_;
-  std::uint64_t key = 0;
-  const Status status = port.submit(request, std::span(&operation.memory, 1), operation.events, operation.handle, key);
+  ApplicationPort::Submitted submitted;
+  const Status status = port.submit(request, std::span(&operation.memory, 1), operation.events, submitted);
   if (status != Status::ok) {
     engine_->shares.give_back(posted_--);
+    if (port.active) blame(port.active->fault());
     return status;
   }
   operation.phase = Operation::Phase::posted;
+  operation.handle = submitted.operation;
   if (operation.is_outgoing) allowance_.sent(request.length);
-  if (request.kind == static_cast<std::uint8_t>(Request::Kind::expose)) reply(status, key);
+  if (request.kind == static_cast<std::uint8_t>(Request::Kind::expose)) reply(status, submitted.key);
+  if (submitted.is_done) {
+    // It needs the event only to use the memory again, so a sleeper is not woken.
+    const Event done{.operation = operation.name,
+                     .length = request.length,
+                     .time_ns = base::MonotonicClock::now().time_since_epoch().count(),
+                     .flags = Event::kIsFinal};
+    give(port, done, false);
+    end(port, operation);
+  }
   return status;
 }
 
@@ -326,6 +341,7 @@ bool Application::give_events(std::uint32_t index, ApplicationPort& port) {
   if (port.is_closed) return false;
   std::array<engine::Completion, kEventsInTurn> batch;
   const std::size_t count = core_->next_events(port.handle(), batch);
+  show_losses();      // before the events of the failures that they caused
   port.show_drops();  // first: the count is then current when the application takes these events
   for (const engine::Completion& completion : std::span(batch).first(count)) {
     Operation& operation = operations_[static_cast<std::uint32_t>(completion.cookie)];
@@ -345,9 +361,12 @@ bool Application::give_events(std::uint32_t index, ApplicationPort& port) {
       end(port, operation);
     }
   }
-  const bool any = retry(port) || count > 0;
+  bool any = retry(port) || count > 0;
+  if (port.active && !port.is_closing) any |= give_arrivals(port, &ServedActive::give);
   port.tell();
   if (!port.is_closing || port.pending > 0) return any;
+  if (port.active) port.active->close(!port.wants_answer);  // a process that lives closes a port by a call
+  port.active.reset();
   core_->close_port(port.handle());
   --ports_open_;
   if (is_leaving_) {
@@ -361,8 +380,8 @@ bool Application::give_events(std::uint32_t index, ApplicationPort& port) {
   return true;
 }
 
-void Application::give(ApplicationPort& port, const Event& event) {
-  if (!port.produce(event)) blame("it has not reserved room for its events, or has damaged their queue");
+void Application::give(ApplicationPort& port, const Event& event, bool is_news) {
+  if (!port.produce(event, is_news)) blame("it has not reserved room for its events, or has damaged their queue");
 }
 
 void Application::end(ApplicationPort& port, Operation& operation) {
@@ -371,6 +390,7 @@ void Application::end(ApplicationPort& port, Operation& operation) {
     if (operation.is_outgoing) allowance_.ended(operation.memory.iov_len);
   }
   operation.phase = Operation::Phase::unused;
+  if (operation.is_outgoing) --sending_;
   --port.pending;
   --pending_;
 }
@@ -385,16 +405,22 @@ bool Application::park() {
     ApplicationPort* const port = ports_[index].get();
     if (port == nullptr) continue;
     const bool has_to_wait = allowance_.next_send_at() != base::kNever;  // its rate delays it, until wake_at()
-    is_idle = (port->deferred.empty() || has_to_wait) && !port->is_closing && core_->arm_descriptor(port->handle());
+    is_idle = (port->deferred.empty() || has_to_wait) && !port->is_closing &&
+              (!port->active || !give_arrivals(*port, &ServedActive::park)) && core_->arm_descriptor(port->handle());
     port->show_drops();  // since give_events()
-    port->tell();
   }
+  show_losses();  // after all ports are armed: a later loss wakes us
+  for (std::uint32_t index = 0; index < ports_end_; ++index)
+    if (ports_[index] && !ports_[index]->is_closed) ports_[index]->tell();
+  is_idle &= fault_.empty();
   if (!is_idle) unpark();
   return is_idle;
 }
 
 void Application::unpark() {
   page().host.sleeping.exchange(0, std::memory_order_acq_rel);
+  for (std::uint32_t index = 0; index < ports_end_; ++index)
+    if (ports_[index] && ports_[index]->active) ports_[index]->active->unpark();
 }
 
 base::Instant Application::wake_at() const {

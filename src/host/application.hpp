@@ -143,6 +143,17 @@ class Application {
 
   SharedPage& page() const noexcept { return *reinterpret_cast<SharedPage*>(memory_.head()); }
   void take(const Request& request);
+  /// Returns whether the memory is inside that of buffers.
+  bool is_inside(std::uint64_t offset, std::uint64_t length) const noexcept {
+    return length == 0 || (offset >= Layout::head_bytes() && offset <= bytes_ && length <= bytes_ - offset);
+  }
+  // application_active.cpp
+  void take_active(ApplicationPort& port, const Request& request);
+  Status activate(ApplicationPort& port, const Request& request);
+  void set_segment(ApplicationPort& port, const Request& request);
+  void leave_active();
+  bool give_arrivals(ApplicationPort& port, bool (ServedActive::*step)());
+  void show_losses();
   void start(ApplicationPort& port, const Request& request);
   void cancel(ApplicationPort& port, const Request& request);
   Result<> admit_port(const Call& call) const;
@@ -152,7 +163,7 @@ class Application {
   void reply(Status status, std::uint64_t key);
   void refuse(ApplicationPort& port, const Request& request, Status status);
   bool give_events(std::uint32_t index, ApplicationPort& port);
-  void give(ApplicationPort& port, const Event& event);
+  void give(ApplicationPort& port, const Event& event, bool is_news = true);
   void end(ApplicationPort& port, Operation& operation);
   void cancel_all(std::uint32_t index, ApplicationPort& port);
   bool serve_pairs(bool (ApplicationPairs::*serve)());
@@ -171,12 +182,15 @@ class Application {
   Allowance allowance_;
   std::optional<queue::Consumer> requests_;
   std::deque<Operation> operations_;  // by the index in their names
+  ActiveRoom active_room_;
   std::array<std::unique_ptr<ApplicationPort>, kPortsMax> ports_;
   std::unique_ptr<ApplicationPairs> pairs_;
+  std::uint64_t losses_shown_ = ~0ULL;
   std::uint32_t ports_end_ = 0;  // one past the highest index in use
   std::uint32_t ports_open_ = 0;
   std::uint64_t pending_ = 0, served_ = 0, started_ = 0;
-  std::uint64_t posted_ = 0;  // pending operations that the engine holds
+  std::uint64_t posted_ = 0;   // pending operations that the engine holds
+  std::uint64_t sending_ = 0;  // pending operations that move data to or from a peer
   bool is_leaving_ = false, is_held_ = false;
   std::string_view fault_;
   base::Instant attached_at_ = base::MonotonicClock::now();

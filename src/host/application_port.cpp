@@ -26,6 +26,7 @@ Result<std::unique_ptr<ApplicationPort>> ApplicationPort::open(engine::Core& cor
   }
   port->events_ = std::move(*producer);
   core.watch_drops(handle);
+  core.watch_losses(handle);
   return port;
 }
 
@@ -36,19 +37,20 @@ std::unique_ptr<ApplicationPort> ApplicationPort::resume(engine::Core& core, eng
   auto producer = queue::Producer::resume(port->segment_, position);
   if (producer && producer->element_bytes() == sizeof(Event)) port->events_ = std::move(*producer);
   core.watch_drops(handle);
+  core.watch_losses(handle);
   return port;
 }
 
 Status ApplicationPort::submit(const Request& request, std::span<const iovec> memory, std::uint32_t events,
-                               engine::OperationHandle& operation, std::uint64_t& key) {
+                               Submitted& submitted) {
   if (const Status full = core_.reserve_events(handle_, events); full != Status::ok) return full;
-  const Status status = pass_on(request, memory, operation, key);
-  if (status != Status::ok) core_.release_events(handle_, events);
+  const Status status = pass_on(request, memory, submitted);
+  if (status != Status::ok || submitted.is_done) core_.release_events(handle_, events);
   return status;
 }
 
-Status ApplicationPort::pass_on(const Request& request, std::span<const iovec> memory,
-                                engine::OperationHandle& operation, std::uint64_t& key) {
+Status ApplicationPort::pass_on(const Request& request, std::span<const iovec> memory, Submitted& submitted) {
+  engine::OperationHandle& operation = submitted.operation;
   const engine::RemotePort to{from_plain(request.to), request.to_port};
   const std::uint64_t cookie = static_cast<std::uint32_t>(request.operation), length = request.length;
   const engine::Transfer transfer{.target = to,
@@ -71,24 +73,26 @@ Status ApplicationPort::pass_on(const Request& request, std::span<const iovec> m
     case Request::Kind::expose: {
       const bool is_writable = (request.flags & Request::kIsWritable) != 0;
       return core_.expose(handle_, {.memory = memory, .length = length, .is_writable = is_writable, .cookie = cookie},
-                          operation, key);
+                          operation, submitted.key);
     }
     case Request::Kind::put:
       return core_.put(handle_, transfer, operation);
     case Request::Kind::get:
       return core_.get(handle_, transfer, operation);
-    case Request::Kind::cancel:
+    case Request::Kind::active:
+      return active->send(request, memory, cookie, submitted.is_done);
+    default:
       break;
   }
   return Status::invalid;
 }
 
-bool ApplicationPort::produce(const Event& event) {
+bool ApplicationPort::produce(const Event& event, bool is_news) {
   std::byte* const element = events_ ? events_->pnext() : nullptr;
   if (element == nullptr) return false;
   std::memcpy(element, &event, sizeof event);
   events_->put();
-  has_news_ = true;
+  has_news_ |= is_news;
   return true;
 }
 

@@ -10,6 +10,7 @@
 #include "engine/core.hpp"
 #include "host/layout.hpp"
 #include "host/one_segment.hpp"
+#include "host/served_active.hpp"
 #include "queue/producer.hpp"
 #include "shm/socket.hpp"
 
@@ -42,20 +43,28 @@ class ApplicationPort {
   const shm::Socket& socket() const noexcept { return socket_; }
   void connect(shm::Socket socket) { socket_ = std::move(socket); }
 
+  struct Submitted {
+    engine::OperationHandle operation;
+    std::uint64_t key = 0;  // of an exposure
+    bool is_done = false;   // no completion follows, and no event is reserved
+  };
   /// Submits a request, and reserves `events` events. The caller has checked its memory. The engine's cookie is the
-  /// index in the operation's name. `key` is set for an exposure.
-  Status submit(const Request& request, std::span<const iovec> memory, std::uint32_t events,
-                engine::OperationHandle& operation, std::uint64_t& key);
+  /// index in the operation's name.
+  Status submit(const Request& request, std::span<const iovec> memory, std::uint32_t events, Submitted& submitted);
 
-  /// Returns false if there is no room: the application has more events than it reserved, or damaged its queue.
-  bool produce(const Event& event);
+  /// Returns false if there is no room: the application has more events than it reserved, or damaged its queue. An
+  /// event that is no news does not wake it.
+  bool produce(const Event& event, bool is_news = true);
   /// Wakes the sleeping application if there were events since the last call.
   void tell();
   /// Publishes the engine's count of messages that found no buffer.
   void show_drops();
+  /// Makes the next tell() wake the application.
+  void note_news() noexcept { has_news_ = true; }
   /// Sends a nudge back to the application, which interrupts its own sleeping thread in this way.
   void nudge() const noexcept { socket_.nudge(); }
 
+  std::unique_ptr<ServedActive> active;  // null: takes no active messages
   std::deque<DeferredRequest> deferred;
   std::uint32_t pending = 0;  // operations
   bool is_closing = false;    // events are discarded
@@ -63,8 +72,7 @@ class ApplicationPort {
   bool wants_answer = false;  // the close call awaits an answer
 
  private:
-  Status pass_on(const Request& request, std::span<const iovec> memory, engine::OperationHandle& operation,
-                 std::uint64_t& key);
+  Status pass_on(const Request& request, std::span<const iovec> memory, Submitted& submitted);
   ApplicationPort(engine::Core& core, engine::PortHandle handle, std::span<std::byte> events, PortPage& page)
       : core_(core), handle_(handle), page_(page), segment_(events) {}
 

@@ -89,6 +89,7 @@ Result<std::unique_ptr<Application>> Application::restore(const ApplicationState
   made->served_ = state.served;
   made->started_ = state.started;
   made->attached_at_ = state.attached_at;
+  made->show_losses();
   if (auto restored = made->restore_ports(state, socket_of); !restored) return std::unexpected(restored.error());
   if (auto restored = made->restore_pending(state); !restored) return std::unexpected(restored.error());
   return made;
@@ -129,6 +130,7 @@ Result<> Application::restore_pending(const ApplicationState& state) {
                  .is_outgoing = saved.is_outgoing};
     ++port->pending;
     ++pending_;
+    if (operation.is_outgoing) ++sending_;
     if (!saved.is_posted) continue;
     engine_->shares.keep(posted_++);
     if (operation.is_outgoing) allowance_.sent(saved.length);

@@ -74,14 +74,9 @@ Result<std::shared_ptr<engine::Core>> attach(const base::SocketAddress& local, c
   const bool is_lo = local.ip == base::SocketAddress{}.ip;
   const engine::CoreChoice choice = options.core();
   if (choice == engine::CoreChoice::embedded || is_lo) return embedded::attach_embedded(local, options);
-  // A program with threads could not register memory with the host engine, and the user did not request the host
-  // engine.
+  // The host engine cannot serve every program that has queue pairs or active messages: one with threads could not
+  // register memory, and the whole address space cannot be a segment. The user did not request the host engine.
   if (use != Use::messages && choice == engine::CoreChoice::automatic) return embedded::attach_embedded(local, options);
-  if (use == Use::active_messages) {
-    return std::unexpected(Error{Status::not_supported, 0,
-                                 "the host engine does not serve active messages yet: set FAIRLEAD_CORE=embedded, or "
-                                 "auto, where it is only used for what it serves"});
-  }
   const std::string file = options.host().empty() ? default_host_file() : options.host();
   auto core = attach_host_for(use, file, local, options);
   if (core || choice == engine::CoreChoice::host) return core;

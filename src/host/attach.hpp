@@ -12,8 +12,8 @@
 
 namespace fairlead::host {
 
-/// The purpose of the attachment. The host engine serves messages, bulk transfers and queue pairs. Active messages need
-/// an engine in the process.
+/// The purpose of the attachment. With FAIRLEAD_CORE=auto, queue pairs and active messages get an engine in the
+/// process.
 enum class Use : std::uint8_t { messages, queue_pairs, active_messages };
 
 /// Returns the engine at `local` that the options select: from embedded::attach_embedded(), or the host engine. An

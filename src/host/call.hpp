@@ -30,7 +30,8 @@ struct Call {
     list,
     open_pairs,
     counters,
-    replace  // replaces the program by the one at the same path, which answers
+    replace,   // replaces the program by the one at the same path, which answers
+    next_loss  // the loss of a peer after the first `application` ones
   };
 
   std::uint64_t version = kVersion;
@@ -50,7 +51,7 @@ struct Answer {
   std::uint32_t operations_max = 0;  // attach: the most that may be pending
   std::uint64_t application = 0;     // list: where to go on; 0: this is all
   std::uint64_t epoch = 0, message_size_max = 0;
-  PlainAddress address{};
+  PlainAddress address{};  // attach: the engine; next_loss: the peer (lost_peer.hpp)
 };
 /// Most bytes of text that follow an answer.
 inline constexpr std::size_t kTextMost = 64UL << 10;

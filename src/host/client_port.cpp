@@ -40,6 +40,7 @@ void ClientPort::interrupt() {
 
 void ClientPort::forget_interrupt() {
   is_interrupted_.store(false, std::memory_order_relaxed);
+  forget_losses();
   if (has_dropped()) drops_watched_.store(kNoDrops, std::memory_order_relaxed);
 }
 

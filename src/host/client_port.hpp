@@ -4,12 +4,14 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <span>
 
 #include "base/short_lock.hpp"
 #include "engine/completion.hpp"
 #include "engine/spare_receives.hpp"
+#include "host/client_active.hpp"
 #include "host/client_memory.hpp"
 #include "queue/consumer.hpp"
 #include "shm/socket.hpp"
@@ -27,8 +29,13 @@ class ClientPort {
   /// Creates the empty event queue, before the host engine is asked for the port.
   static Result<queue::Consumer> make_events(ClientMemory& memory, std::uint32_t index);
 
-  ClientPort(shm::Socket socket, queue::Consumer events, PortPage& page, std::uint32_t generation)
-      : generation_(generation), socket_(std::move(socket)), events_(std::move(events)), page_(page) {}
+  ClientPort(shm::Socket socket, queue::Consumer events, ClientMemory& memory, std::uint32_t index,
+             std::uint32_t generation)
+      : generation_(generation),
+        socket_(std::move(socket)),
+        events_(std::move(events)),
+        page_(memory.page().ports[index]),
+        losses_(memory.page().losses) {}
 
   std::uint32_t generation() const noexcept { return generation_; }
   const shm::Socket& socket() const noexcept { return socket_; }
@@ -63,6 +70,7 @@ class ClientPort {
       if (take(event, completion)) drained_.push_back(completion);
     drained_count_.store(drained_.size(), std::memory_order_release);
   }
+  bool has_arrival() const noexcept { return active && active->has_arrival(); }
   bool has_event() const noexcept { return drained_count_.load(std::memory_order_acquire) != 0 || !events_.is_empty(); }
 
   std::uint64_t dropped() const noexcept { return page_.dropped.load(std::memory_order_acquire); }
@@ -70,9 +78,25 @@ class ClientPort {
   void watch_drops() noexcept { drops_watched_.store(dropped(), std::memory_order_release); }
   bool has_dropped() const noexcept { return drops_watched_.load(std::memory_order_acquire) < dropped(); }
 
+  /// From now on, each lost peer ends a wait.
+  void watch_losses() noexcept {
+    forget_losses();
+    watches_losses_.store(true, std::memory_order_release);
+  }
+  bool has_lost() const noexcept {
+    return watches_losses_.load(std::memory_order_acquire) &&
+           losses_.load(std::memory_order_acquire) != losses_seen_.load(std::memory_order_relaxed);
+  }
+
+  void forget_losses() noexcept {
+    losses_seen_.store(losses_.load(std::memory_order_acquire), std::memory_order_relaxed);
+  }
+
   /// Ends the current wait, or the next one. Thread-safe.
   void interrupt();
-  bool is_interrupted() const noexcept { return is_interrupted_.load(std::memory_order_acquire) || has_dropped(); }
+  bool is_interrupted() const noexcept {
+    return is_interrupted_.load(std::memory_order_acquire) || has_dropped() || has_lost();
+  }
   /// Call after a wait.
   void forget_interrupt();
   /// The end of the host engine ends one wait, which reports it.
@@ -91,6 +115,7 @@ class ClientPort {
   bool disarm();
 
   ClientSpares spares;
+  std::unique_ptr<ClientActive> active;  // null: takes no active messages
 
  private:
   static constexpr std::uint32_t kEventsAtFirst = 64;
@@ -108,6 +133,9 @@ class ClientPort {
   std::deque<engine::Completion> drained_;  // to be delivered before those in the queue
   std::atomic<std::size_t> drained_count_{0};
   PortPage& page_;
+  const std::atomic<std::uint64_t>& losses_;
+  std::atomic<std::uint64_t> losses_seen_{0};
+  std::atomic<bool> watches_losses_{false};
 };
 
 }  // namespace fairlead::host

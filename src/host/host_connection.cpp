@@ -8,10 +8,14 @@
 namespace fairlead::host {
 
 void sleep_until_readable(int descriptor, base::Instant deadline) {
+  pollfd readable{descriptor, POLLIN, 0};
+  sleep_until_readable({&readable, 1}, deadline);
+}
+
+void sleep_until_readable(std::span<pollfd> descriptors, base::Instant deadline) {
   const auto left = std::max(deadline - base::MonotonicClock::now(), base::Duration::zero());
   const timespec time{.tv_sec = left.count() / 1'000'000'000, .tv_nsec = left.count() % 1'000'000'000};
-  pollfd readable{descriptor, POLLIN, 0};
-  ::ppoll(&readable, 1, deadline == base::kNever ? nullptr : &time, nullptr);
+  ::ppoll(descriptors.data(), descriptors.size(), deadline == base::kNever ? nullptr : &time, nullptr);
 }
 
 bool HostConnection::look_for_end() {

@@ -10,8 +10,10 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <utility>
 
+#include <poll.h>
 #include <sched.h>
 
 #include "base/processor.hpp"
@@ -26,6 +28,8 @@ namespace fairlead::host {
 
 /// Sleeps until the descriptor is readable or `deadline`; -1: only until `deadline`.
 void sleep_until_readable(int descriptor, base::Instant deadline);
+/// The same until one of the descriptors is readable.
+void sleep_until_readable(std::span<pollfd> descriptors, base::Instant deadline);
 
 class HostConnection {
  public:

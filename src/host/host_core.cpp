@@ -13,6 +13,7 @@
 
 #include "base/ensure.hpp"
 #include "base/log.hpp"
+#include "host/host_active.hpp"
 #include "host/listing.hpp"
 
 namespace fairlead::host {
@@ -56,7 +57,14 @@ Result<std::shared_ptr<HostCore>> HostCore::attach(const std::string& file, cons
 }
 
 HostCore::HostCore(std::shared_ptr<ClientMemory> memory, const engine::EngineOptions& options)
-    : host_(std::move(memory), options), idle_polls_(options.wait()), wait_choice_(options.wait()) {}
+    : host_(std::move(memory), options),
+      idle_polls_(options.wait()),
+      wait_choice_(options.wait()),
+      active_(std::make_unique<HostActive>(*this)) {}
+
+engine::ActivePorts* HostCore::active_ports() {
+  return active_.get();
+}
 
 // In the child of a fork, the queue pairs belong to the parent.
 HostCore::~HostCore() {
@@ -105,8 +113,8 @@ Result<engine::PortHandle> HostCore::open(std::uint32_t first, std::uint32_t cou
     return std::unexpected(std::move(answered.error()));
   }
   number = answered->answer.number;
-  auto port = std::make_unique<ClientPort>(std::move(*socket), std::move(*events), host_.memory().page().ports[index],
-                                           ports_opened_++);
+  auto port =
+      std::make_unique<ClientPort>(std::move(*socket), std::move(*events), host_.memory(), index, ports_opened_++);
   const engine::PortHandle handle{index, port->generation()};
   const std::scoped_lock lock(mutex_);
   ports_[index] = std::move(port);
@@ -117,6 +125,14 @@ Result<engine::PortHandle> HostCore::open(std::uint32_t first, std::uint32_t cou
 // the host engine lives, because until it answers it may access the memory of pending operations.
 void HostCore::close_port(engine::PortHandle handle) {
   if (mark_.is_inherited()) return;
+  if (find(handle).active) {
+    // Answers go out before the port is closed: the host engine reads the ring independently of its sockets.
+    std::unique_lock lock(mutex_);
+    const std::uint64_t number = requests_->produced();
+    lock.unlock();
+    host_.wake();
+    wait_until_served(number);
+  }
   const std::scoped_lock calls(call_mutex_);
   const Call call{.kind = static_cast<std::uint32_t>(Call::Kind::close_port), .index = handle.slot};
   while (!has_ended()) {
@@ -156,25 +172,24 @@ observe::EngineFacts HostCore::facts() const {
                                           {"host.wakes", host_.wakes()},
                                           {"host.moved_bytes", pairs_ ? pairs_->moved_bytes() : 0}},
                              .peers = {}};
-  const auto text = mark_.is_inherited() ? Result<std::string>() : ask(Call::Kind::counters, {});
-  if (!text) return facts;
-  for (auto& counter : decode_counters(*text)) facts.counters.push_back(std::move(counter));
+  if (mark_.is_inherited()) return facts;
+  const auto answered = call({.kind = static_cast<std::uint32_t>(Call::Kind::counters)});
+  if (!answered) return facts;
+  for (auto& counter : decode_counters(answered->text)) facts.counters.push_back(std::move(counter));
   return facts;
 }
 
 std::string HostCore::describe(Call::Kind kind, const base::SocketAddress& address) const {
   if (mark_.is_inherited()) return {};
-  auto text = ask(kind, address);
-  return text ? std::move(*text) : std::move(text.error().message);
+  auto answered = call({.kind = static_cast<std::uint32_t>(kind), .address = to_plain(address)});
+  return answered ? std::move(answered->text) : std::move(answered.error().message);
 }
 
-Result<std::string> HostCore::ask(Call::Kind kind, const base::SocketAddress& address) const {
+Result<Answered> HostCore::call(const Call& call) const {
   const std::scoped_lock calls(call_mutex_);
   const auto sleeper = host_.take_socket();  // a sleeper would take the answer for a nudge
   if (has_ended()) return std::unexpected(Error{Status::restarted, 0, "the host engine has ended"});
-  auto answered = make_call(host_.socket(), {.kind = static_cast<std::uint32_t>(kind), .address = to_plain(address)});
-  if (!answered) return std::unexpected(std::move(answered.error()));
-  return std::move(answered->text);
+  return make_call(host_.socket(), call);
 }
 
 }  // namespace fairlead::host

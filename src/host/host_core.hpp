@@ -38,6 +38,8 @@ struct ClientCounters {
   std::atomic<std::uint64_t> requests{0}, copied_bytes{0};
 };
 
+class HostActive;
+
 class HostCore final : public engine::Core {
  public:
   /// Attaches to the host engine at `file`, for its engine at `local`. Returns `refused` if nobody listens there.
@@ -85,6 +87,10 @@ class HostCore final : public engine::Core {
   /// Asks the host engine once for what queue pairs need. Before that, pairs() is null.
   Result<> open_pairs();
   qp::PairCore* pairs() override { return pairs_.get(); }
+  engine::ActivePorts* active_ports() override;
+  /// Only active ports leave: the engine belongs to others, too.
+  void take_leave() override;
+  void watch_losses(engine::PortHandle port) override { find(port).watch_losses(); }
   void watch_drops(engine::PortHandle port) override { find(port).watch_drops(); }
   std::uint64_t dropped_no_buffer(engine::PortHandle port) const override { return find(port).dropped(); }
   observe::EngineFacts facts() const override;
@@ -96,13 +102,15 @@ class HostCore final : public engine::Core {
   }
 
  private:
+  friend class HostActive;
+
   /// The parameters of an operation.
   struct Submission {
     engine::PortHandle port;
     std::span<const iovec> memory;
     std::uint64_t length = 0;
     std::uint64_t cookie = 0;
-    bool gives_bytes = false, takes_bytes = false, is_spare = false;
+    bool gives_bytes = false, takes_bytes = false, is_spare = false, may_be_empty = false;
   };
 
   HostCore(std::shared_ptr<ClientMemory> memory, const engine::EngineOptions& options);
@@ -113,6 +121,10 @@ class HostCore final : public engine::Core {
   Status transfer(engine::PortHandle port, Request::Kind kind, const engine::Transfer& transfer,
                   engine::OperationHandle& operation);
   Status push(const Request& request);
+  // host_core_calls.cpp
+  std::uint64_t push_surely(engine::PortHandle port, Request request);
+  Status ask_and_wait(engine::PortHandle port, const Request& request, std::uint64_t* key = nullptr);
+  bool wait_any(std::span<const engine::PortHandle> ports, base::Instant deadline);
   bool wait_until_served(std::uint64_t number);
   Status wait_for_reply(std::uint64_t number, std::uint64_t& key);
   bool take_event(engine::PortHandle port, const Event& event, engine::Completion& completion);
@@ -122,10 +134,8 @@ class HostCore final : public engine::Core {
   void cancel_spares(engine::PortHandle port, std::uint32_t count);
   Status post(engine::PortHandle port, const engine::Receive& receive, bool is_spare,
               engine::OperationHandle& operation, std::uint64_t& number);
-  Status post_spare(engine::PortHandle port, const engine::SparePlan& plan, engine::Spare& spare,
-                    std::uint64_t& number);
   std::string describe(Call::Kind kind, const base::SocketAddress& address) const;
-  Result<std::string> ask(Call::Kind kind, const base::SocketAddress& address) const;
+  Result<Answered> call(const Call& call) const;
 
   HostConnection host_;
   std::string file_;
@@ -143,6 +153,7 @@ class HostCore final : public engine::Core {
   queue::IdlePolls idle_polls_;
   queue::WaitChoice wait_choice_;
   std::unique_ptr<HostPairs> pairs_;
+  std::unique_ptr<HostActive> active_;
   const base::ProcessMark mark_;
 };
 

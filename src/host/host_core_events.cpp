@@ -1,6 +1,9 @@
 // Events from the host engine, and waiting for them.
 
+#include <poll.h>
+
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstring>
 #include <thread>
@@ -28,6 +31,31 @@ void scatter(std::span<const iovec> memory, std::uint64_t offset, std::uint64_t 
     offset = 0;
   }
 }
+
+/// Ports on which a thread sleeps.
+class ArmedPorts {
+ public:
+  /// Returns false if the wait is over.
+  template <typename IsOver>
+  bool arm(ClientPort& port, IsOver&& is_over) {
+    if (!port.arm(is_over)) return false;
+    ports_[count_] = &port;
+    descriptors_[count_++] = {port.socket().descriptor(), POLLIN, 0};
+    return true;
+  }
+  void sleep(base::Instant deadline) { sleep_until_readable(std::span(descriptors_).first(count_), deadline); }
+  /// Returns false if the host engine has ended.
+  bool disarm() {
+    bool lives = true;
+    for (std::size_t i = 0; i < count_; ++i) lives &= ports_[i]->disarm();
+    return lives;
+  }
+
+ private:
+  std::array<ClientPort*, engine::ActivePorts::kWaitPortsMax> ports_;
+  std::array<pollfd, engine::ActivePorts::kWaitPortsMax> descriptors_;
+  std::size_t count_ = 0;
+};
 
 }  // namespace
 
@@ -169,7 +197,14 @@ std::optional<std::uint64_t> HostCore::fill_up(engine::PortHandle handle) {
     lock.unlock();
     engine::Spare* const spare = plan.spares->take(plan.colour);
     std::uint64_t number = 0;
-    const Status status = spare != nullptr ? post_spare(handle, plan, *spare, number) : Status::no_memory;
+    Status status = Status::no_memory;
+    if (spare != nullptr) {
+      const engine::Receive receive{.memory = spare->memory,
+                                    .size_min = plan.size_min,
+                                    .messages_max = plan.messages_max,
+                                    .cookie = spare->cookie};
+      status = post(handle, receive, true, spare->operation, number);
+    }
     if (status == Status::ok) {
       last = number;
       continue;
@@ -195,31 +230,47 @@ std::optional<std::uint64_t> HostCore::fill_up(engine::PortHandle handle) {
 // Waiting ------------------------------------------------------------------------------------------------------------
 
 bool HostCore::wait(engine::PortHandle handle, base::Instant deadline) {
-  ClientPort& port = find(handle);
+  return wait_any({&handle, 1}, deadline);
+}
+
+bool HostCore::wait_any(std::span<const engine::PortHandle> handles, base::Instant deadline) {
   const auto is_over = [&] {
-    return port.is_interrupted() || has_event(handle) || (has_ended() && !port.has_told_end());
+    return std::ranges::any_of(handles, [&](engine::PortHandle handle) {
+      const ClientPort& port = find(handle);
+      return port.is_interrupted() || port.has_arrival() || has_event(handle) || (has_ended() && !port.has_told_end());
+    });
   };
   auto wait = host_.ladder().begin(base::MonotonicClock::now());
   while (!host_.spin(is_over, wait, deadline)) {
     if (base::MonotonicClock::now() >= deadline) break;
     if (has_ended()) {  // only our own threads wake us now
       sleep_until_readable(-1, std::min(deadline, base::MonotonicClock::now() + kNapAfterTheEnd));
-    } else if (port.arm(is_over)) {
-      sleep_until_readable(port.socket().descriptor(), deadline);
-      if (!port.disarm()) host_.note_end();
+    } else {
+      ArmedPorts armed;
+      const bool are_armed =
+          std::ranges::all_of(handles, [&](auto handle) { return armed.arm(find(handle), is_over); });
+      if (are_armed) armed.sleep(deadline);
+      if (!armed.disarm()) host_.note_end();
     }
     host_.ladder().slept(wait, base::MonotonicClock::now());
   }
   host_.ladder().end(wait, base::MonotonicClock::now());
-  port.forget_interrupt();
-  if (has_ended()) port.tell_end();
-  return has_event(handle);
+  bool has_news = false;
+  for (const engine::PortHandle handle : handles) {
+    ClientPort& port = find(handle);
+    port.forget_interrupt();
+    if (has_ended()) port.tell_end();
+    has_news |= port.has_arrival() || has_event(handle);
+  }
+  return has_news;
 }
 
 bool HostCore::arm_descriptor(engine::PortHandle handle) {
   ClientPort& port = find(handle);
   if (!port.disarm()) host_.note_end();
-  return port.arm([&] { return port.is_interrupted() || has_event(handle); });
+  const bool is_armed = port.arm([&] { return port.is_interrupted() || port.has_arrival() || has_event(handle); });
+  if (!is_armed) port.forget_losses();  // reported once
+  return is_armed;
 }
 
 // The host engine makes progress by itself. A poller only checks here whether it has ended.

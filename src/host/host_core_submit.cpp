@@ -25,6 +25,14 @@ void gather(std::span<const iovec> memory, std::uint64_t length, std::byte* to) 
   }
 }
 
+/// Returns the offset of an operation's memory in the shared memory; nullopt if it is elsewhere.
+std::optional<std::uint64_t> find_shared(const ClientMemory& shared, std::span<const iovec> memory,
+                                         std::uint64_t length) {
+  if (length == 0) return 0;
+  if (memory[0].iov_len < length) return std::nullopt;
+  return shared.find({static_cast<const std::byte*>(memory[0].iov_base), length});
+}
+
 }  // namespace
 
 Status HostCore::post_receive(engine::PortHandle port, const engine::Receive& receive,
@@ -34,14 +42,6 @@ Status HostCore::post_receive(engine::PortHandle port, const engine::Receive& re
   // If the host engine ends meanwhile, the operation's event reports it.
   if (status == Status::ok) wait_until_served(number);
   return status;
-}
-
-/// Does not wait until the host engine has the receive. The first set_spares() waits for its last one.
-Status HostCore::post_spare(engine::PortHandle port, const engine::SparePlan& plan, engine::Spare& spare,
-                            std::uint64_t& number) {
-  const engine::Receive receive{
-      .memory = spare.memory, .size_min = plan.size_min, .messages_max = plan.messages_max, .cookie = spare.cookie};
-  return post(port, receive, true, spare.operation, number);
 }
 
 Status HostCore::post(engine::PortHandle port, const engine::Receive& receive, bool is_spare,
@@ -130,12 +130,10 @@ Status HostCore::expose(engine::PortHandle port, const engine::Exposure& exposur
 /// Fills in the common fields and submits the request. On failure nothing was taken.
 Status HostCore::submit(const Submission& submission, Request request, engine::OperationHandle& operation,
                         std::uint64_t* number) {
-  if (submission.length == 0 || submission.length > bytes_of(submission.memory)) return Status::invalid;
+  if (submission.length > bytes_of(submission.memory)) return Status::invalid;
+  if (submission.length == 0 && !submission.may_be_empty) return Status::invalid;
   std::byte* block = nullptr;
-  const iovec& first = submission.memory[0];
-  const auto shared = first.iov_len >= submission.length
-                          ? host_.memory().find({static_cast<const std::byte*>(first.iov_base), submission.length})
-                          : std::nullopt;
+  const auto shared = find_shared(host_.memory(), submission.memory, submission.length);
   if (!shared) {
     block = host_.memory().take_block(submission.length);
     if (block == nullptr) return Status::no_memory;
@@ -190,22 +188,12 @@ Status HostCore::push(const Request& request) {
 // the memory again.
 bool HostCore::cancel(engine::PortHandle port, engine::OperationHandle operation) {
   const Request request{.operation = ClientOperations::name_of(operation),
-                        .port = static_cast<std::uint16_t>(port.slot),
                         .kind = static_cast<std::uint8_t>(Request::Kind::cancel)};
-  const std::scoped_lock calls(call_mutex_);
-  std::uint64_t number = 0, key = 0;
-  for (;;) {
-    std::unique_lock lock(mutex_);
+  {
+    const std::scoped_lock lock(mutex_);
     if (operations_.find(request.operation) == nullptr) return false;
-    const Status status = push(request);
-    number = requests_->produced();
-    lock.unlock();
-    host_.wake();
-    if (status != Status::again) break;
-    look_for_end();  // the host engine consumes requests independently of what they wait for, so there is room soon
-    std::this_thread::yield();
   }
-  if (wait_for_reply(number, key) == Status::ok) return true;
+  if (ask_and_wait(port, request) == Status::ok) return true;
   find(port).drain(
       [&](const Event& event, engine::Completion& completion) { return take_event(port, event, completion); });
   return false;

@@ -16,119 +16,11 @@
 
 #include "base/child_for_tests.hpp"
 #include "base/lingering_socket_for_tests.hpp"
-#include "host/host_core.hpp"
-#include "host/host_for_tests.hpp"
+#include "host/hostile_application_for_tests.hpp"
 #include "tests/environment.hpp"
 
 namespace fairlead::host {
 namespace {
-
-constexpr auto kPatience = std::chrono::seconds(10);  // ends a failing test only
-constexpr std::uint64_t kBytes = Layout::head_bytes() + (1 << 20);
-
-/// A malicious application that uses the host engine without our library.
-class Hostile {
- public:
-  explicit Hostile(const std::string& file) : name_(shm::Name::of_file(file).value()) {}
-
-  shm::Socket connect() { return shm::Socket::connect(name_, users_).value(); }
-  Result<Answered> attach(const Call& call, int memory) {
-    socket_ = connect();
-    return make_call(socket_, call, std::span<const int>(&memory, memory >= 0 ? 1 : 0));
-  }
-  static Call attach_call(std::uint64_t bytes) {
-    return {.kind = static_cast<std::uint32_t>(Call::Kind::attach),
-            .memory_bytes = bytes,
-            .address = to_plain(base::SocketAddress::from_ip("127.0.0.1", 0).value())};
-  }
-  /// Attaches with valid memory and opens a port, as a well-behaved application does.
-  void settle() {
-    arena_ = shm::Arena::create(Layout::head_bytes(), kBytes).value();
-    secret_ = attach(attach_call(kBytes), arena_.descriptor()).value().answer.application;
-    memory_.emplace(std::span(arena_.head() + Layout::requests(), Layout::requests_bytes()));
-    requests_.emplace(queue::Producer::attach(*memory_).value());
-    ASSERT_TRUE(queue::Consumer::create({arena_.head() + Layout::events(0), Layout::events_bytes()},
-                                        {.element_bytes = sizeof(Event), .elements = 65})
-                    .has_value());
-    port_ = connect();
-    ASSERT_TRUE(make_call(port_, open_call(secret_)).has_value());
-  }
-  static Call open_call(std::uint64_t secret, std::uint32_t index = 0) {
-    return {.kind = static_cast<std::uint32_t>(Call::Kind::open_port),
-            .index = index,
-            .number = 666 + index,
-            .application = secret};
-  }
-  void ask(const Request& request) {
-    std::byte* element = requests_->pnext();
-    while (element == nullptr && !is_detached()) element = requests_->pnext();
-    if (element == nullptr) return;
-    std::memcpy(element, &request, sizeof request);
-    requests_->put();
-    socket_.nudge();
-  }
-  /// Returns whether the host engine has closed our connection.
-  bool is_detached() {
-    std::byte unread[8];
-    const auto letter = socket_.receive(unread);
-    return letter && letter->bytes == 0;
-  }
-  /// Fails the test after kPatience.
-  void wait_until_detached() {
-    for (const auto end = base::MonotonicClock::now() + kPatience; !is_detached(); std::this_thread::yield())
-      if (base::MonotonicClock::now() > end) return ADD_FAILURE() << "still attached", void();
-  }
-  Request good() const {
-    return {.operation = 3,
-            .offset = Layout::head_bytes(),
-            .length = 64,
-            .size_min = 1,
-            .messages_max = 1,
-            .kind = static_cast<std::uint8_t>(Request::Kind::receive)};
-  }
-  std::span<std::byte> all() { return {arena_.head(), kBytes}; }
-  std::uint64_t secret() const { return secret_; }
-  shm::Socket& socket() { return socket_; }
-  shm::Socket& port() { return port_; }
-
- private:
-  shm::Name name_;
-  shm::Users users_;
-  shm::Socket socket_, port_;
-  shm::Arena arena_;
-  std::optional<OneSegment> memory_;
-  std::optional<queue::Producer> requests_;
-  std::uint64_t secret_ = 0;
-};
-
-class HostileApplication : public ::testing::Test {
- protected:
-  void SetUp() override {
-    good_ = HostCore::attach(host_.file(), base::SocketAddress::from_ip("127.0.0.1", 0).value(), {}).value();
-    good_port_ = good_->open_port(1).value();
-    ASSERT_EQ(good_->reserve_events(good_port_, 2), Status::ok);
-  }
-  /// Expects that another application can send itself a message.
-  void expect_service() {
-    std::uint64_t sent = ++sent_, got = 0;
-    const iovec from{&sent, 8}, to{&got, 8};
-    engine::OperationHandle operation;
-    ASSERT_EQ(good_->post_receive(good_port_, {.memory = {&to, 1}, .size_min = 8, .cookie = 1}, operation), Status::ok);
-    ASSERT_EQ(good_->send(good_port_, {.to = {good_->address(), 1}, .part = {{&from, 1}, 8, 2}}, operation),
-              Status::ok);
-    engine::Completion completion;
-    for (int i = 0; i < 2; ++i) {
-      while (!good_->next_event(good_port_, completion)) good_->wait(good_port_, base::kNever);
-      ASSERT_EQ(completion.status, Status::ok);
-    }
-    ASSERT_EQ(got, sent_);
-  }
-
-  HostForTests host_;
-  std::shared_ptr<HostCore> good_;
-  engine::PortHandle good_port_;
-  std::uint64_t sent_ = 0;
-};
 
 TEST_F(HostileApplication, MayNotAttachWithMemoryThatItCanTakeAway) {
   Hostile hostile(host_.file());
@@ -139,27 +31,27 @@ TEST_F(HostileApplication, MayNotAttachWithMemoryThatItCanTakeAway) {
     EXPECT_FALSE(answered.error().message.empty());
   };
   const base::FileDescriptor unsealed(::memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  ASSERT_EQ(::ftruncate(unsealed.get(), kBytes), 0);
-  const auto arena = shm::Arena::create(4096, kBytes).value();
-  refused(Hostile::attach_call(kBytes), unsealed.get(), Status::invalid);
+  ASSERT_EQ(::ftruncate(unsealed.get(), Hostile::kBytes), 0);
+  const auto arena = shm::Arena::create(4096, Hostile::kBytes).value();
+  refused(Hostile::attach_call(Hostile::kBytes), unsealed.get(), Status::invalid);
   // Without F_SEAL_SEAL the application could add F_SEAL_FUTURE_WRITE. After a replacement, the next program could then
   // not map the memory.
   ASSERT_EQ(::fcntl(unsealed.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
-  refused(Hostile::attach_call(kBytes), unsealed.get(), Status::invalid);
+  refused(Hostile::attach_call(Hostile::kBytes), unsealed.get(), Status::invalid);
   // Without F_SEAL_GROW it could grow, and the next program would not accept a file of another size.
   const base::FileDescriptor growing(::memfd_create("growing", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  ASSERT_EQ(::ftruncate(growing.get(), kBytes), 0);
+  ASSERT_EQ(::ftruncate(growing.get(), Hostile::kBytes), 0);
   ASSERT_EQ(::fcntl(growing.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL), 0);
-  refused(Hostile::attach_call(kBytes), growing.get(), Status::invalid);
-  refused(Hostile::attach_call(kBytes), -1, Status::invalid);
-  refused(Hostile::attach_call(kBytes + 4096), arena.descriptor(), Status::invalid);
-  refused(Hostile::attach_call(kBytes - 4096), arena.descriptor(), Status::invalid);
+  refused(Hostile::attach_call(Hostile::kBytes), growing.get(), Status::invalid);
+  refused(Hostile::attach_call(Hostile::kBytes), -1, Status::invalid);
+  refused(Hostile::attach_call(Hostile::kBytes + 4096), arena.descriptor(), Status::invalid);
+  refused(Hostile::attach_call(Hostile::kBytes - 4096), arena.descriptor(), Status::invalid);
   refused(Hostile::attach_call(Layout::head_bytes()), arena.descriptor(), Status::invalid);
   refused(Hostile::attach_call(~0ULL), arena.descriptor(), Status::invalid);
-  Call call = Hostile::attach_call(kBytes);
+  Call call = Hostile::attach_call(Hostile::kBytes);
   call.version = kVersion + 1;
   refused(call, arena.descriptor(), Status::not_supported);
-  call = Hostile::attach_call(kBytes);
+  call = Hostile::attach_call(Hostile::kBytes);
   call.address = to_plain(base::SocketAddress{});
   refused(call, arena.descriptor(), Status::not_available);
   call.address = to_plain(base::SocketAddress::from_ip("192.0.2.1", 20480).value());
@@ -194,18 +86,20 @@ TEST_F(HostileApplication, OpensNoPortInAnothersName) {
 TEST_F(HostileApplication, IsDetachedForARequestThatNoLibraryWrites) {
   using Change = std::function<void(Request&)>;
   const Change changes[] = {
-      [](Request& request) { request.kind = 6; },
+      [](Request& request) { request.kind = 6; },  // an active message from a port that takes none
+      [](Request& request) { request.kind = 9; },
+      [](Request& request) { request.kind = 13; },
       [](Request& request) { request.kind = 255; },
       [](Request& request) { request.operation = kOperationsMax; },
       [](Request& request) { request.operation = ~0ULL; },
       [](Request& request) { request.offset = Layout::head_bytes() - 1; },
       [](Request& request) { request.offset = 0; },
-      [](Request& request) { request.offset = kBytes; },
+      [](Request& request) { request.offset = Hostile::kBytes; },
       [](Request& request) { request.offset = ~0ULL; },
-      [](Request& request) { request.length = kBytes; },
+      [](Request& request) { request.length = Hostile::kBytes; },
       [](Request& request) { request.length = ~0ULL; },
       [](Request& request) { request.length = 0; },
-      [](Request& request) { request.offset = kBytes - 63; },
+      [](Request& request) { request.offset = Hostile::kBytes - 63; },
       [](Request& request) { request.messages_max = 0; },
       [](Request& request) { request.messages_max = kMessagesInReceiveMax + 1; },
   };
@@ -286,9 +180,9 @@ TEST_F(HostileApplication, SaysAnythingAndHarmsNobody) {
   std::optional<Hostile> hostile;
   for (int i = 0; i < calls; ++i) {
     if (!hostile || hostile->is_detached()) hostile.emplace(host_.file()).settle();
-    Call call = random() % 2 == 0 ? Hostile::attach_call(kBytes)
+    Call call = random() % 2 == 0 ? Hostile::attach_call(Hostile::kBytes)
                                   : Hostile::open_call(hostile->secret(), static_cast<std::uint32_t>(random() % 3));
-    if (random() % 4 != 0) call.kind = static_cast<std::uint32_t>(random() % 10);
+    if (random() % 4 != 0) call.kind = static_cast<std::uint32_t>(random() % 11);
     std::array<std::byte, sizeof call + 8> bytes{};
     std::memcpy(bytes.data(), &call, sizeof call);
     for (std::uint64_t changes = random() % 3; changes > 0; --changes)
@@ -365,7 +259,8 @@ TEST(HostileVisitor, WhoGivesWhatTakesLongToCloseHoldsUpNoReplacement) {
   ASSERT_FALSE(handover.has_value());
   EXPECT_NE(handover.error().message.find("takes long to close"), std::string::npos) << handover.error().message;
   lingering.abort();
-  for (const auto end = base::MonotonicClock::now() + kPatience; !handover && base::MonotonicClock::now() < end;)
+  for (const auto end = base::MonotonicClock::now() + Hostile::kPatience;
+       !handover && base::MonotonicClock::now() < end;)
     try_again();
   ASSERT_TRUE(handover.has_value());
   service->go_on(std::move(*handover));

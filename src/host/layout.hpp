@@ -18,7 +18,7 @@
 
 namespace fairlead::host {
 
-inline constexpr std::uint64_t kVersion = 3;
+inline constexpr std::uint64_t kVersion = 4;
 inline constexpr std::uint32_t kPortsMax = 256;         // per application and engine
 inline constexpr std::uint32_t kOperationsMax = 65536;  // pending, per application and engine
 inline constexpr std::uint32_t kEventsMax = 65536;      // reserved, per port
@@ -35,7 +35,21 @@ struct PlainAddress {
 
 /// An application's request: one element of the ring.
 struct Request {
-  enum class Kind : std::uint8_t { receive, send, expose, put, get, cancel };
+  enum class Kind : std::uint8_t {
+    receive,
+    send,
+    expose,
+    put,
+    get,
+    cancel,
+    active,       // an active message (active_request.hpp)
+    activate,     // makes the port accept active messages; `offset`: its ActiveMemory
+    set_access,   // from whom
+    set_segment,  // `offset` and `length`: where placed messages go, or nowhere; `key`: its number
+    forget,       // `epoch`: the name of a request whose answer is not wanted any more
+    ask_peer,     // `to`: sends it an empty message
+    leave,        // all active ports: their requests are returned with `canceled` from now on
+  };
   static constexpr std::uint8_t kIsConfirmed = 1;  // send: reports whether a buffer took the message
   static constexpr std::uint8_t kIsWritable = 2;   // expose: for a put, not a get
 
@@ -43,13 +57,13 @@ struct Request {
   std::uint64_t offset = 0, length = 0;  // its memory, within the shared memory
   std::uint64_t epoch = 0, key = 0;      // put, get: from the descriptor
   std::uint64_t size_min = 0;            // of receive
-  PlainAddress to{};                     // send, put, get: the target's engine
+  PlainAddress to{};                     // send, put, get, active: the target's engine
   std::uint32_t to_port = 0;             // and its port
   std::uint32_t messages_max = 0;        // of receive
   std::uint16_t port = 0;                // index of the application's port
   std::uint8_t kind = 0;
   std::uint8_t flags = 0;
-  std::uint32_t unused = 0;
+  std::uint32_t status = 0;  // of active
 };
 static_assert(std::is_trivially_copyable_v<Request> && sizeof(Request) == 88);
 
@@ -72,7 +86,7 @@ static_assert(std::is_trivially_copyable_v<Event> && sizeof(Event) == 64);
 struct ReplyCell {
   queue::SleepFlag caller;               // the waiting application's
   std::atomic<std::uint64_t> served{0};  // requests that are handled; released after status and key
-  // The result of the last expose or cancel. One such request is in progress at a time.
+  // The result of the last request that has one: expose, cancel, activate to leave. One is in progress at a time.
   std::atomic<std::uint64_t> status{0}, key{0};
 };
 
@@ -84,6 +98,7 @@ struct PortPage {
 struct SharedPage {
   queue::SleepFlag host;  // the host engine's, while it does not poll the requests
   ReplyCell reply;
+  alignas(queue::kLinePairBytes) std::atomic<std::uint64_t> losses{0};  // peers that the engine has lost
   PortPage ports[kPortsMax];
 };
 

@@ -20,6 +20,7 @@
 #include "base/log.hpp"
 #include "base/processor.hpp"
 #include "base/say.hpp"
+#include "host/lost_peer.hpp"
 #include "host/watch_error.hpp"
 
 namespace fairlead::host {
@@ -356,7 +357,11 @@ void Service::hear(std::uint64_t source, Application& application) {
       application.blame("it sent a malformed call");
       return false;
     }
-    send_answer(application.socket(), {}, describe(application.core(), *call));
+    if (call->kind == static_cast<std::uint32_t>(Call::Kind::next_loss)) {
+      send_answer(application.socket(), answer_loss(*application.core().active_ports(), call->application));
+    } else {
+      send_answer(application.socket(), {}, describe(application.core(), *call));
+    }
     return true;
   });
 }

@@ -141,7 +141,7 @@ class World {
     if (callers_.empty()) connect();
     if (callers_.empty()) return;
     Call call{.version = script.near(host::kVersion),
-              .kind = script.byte() % 10U,
+              .kind = script.byte() % 11U,
               .index = static_cast<std::uint32_t>(script.near(0)),
               .number = static_cast<std::uint32_t>(script.near(1)),
               .count = static_cast<std::uint32_t>(script.near(0)),

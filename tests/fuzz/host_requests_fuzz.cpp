@@ -1,5 +1,5 @@
-// An application of the host engine makes any requests and writes anything into its shared memory. The host engine
-// stays within its bounds. After the application has left, nothing of it is pending.
+// An application of the host engine makes any requests, also for active messages, and writes anything into its shared
+// memory. The host engine stays within its bounds. After the application has left, nothing of it is pending.
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -15,6 +15,7 @@
 #include "embedded/attach.hpp"
 #include "host/application.hpp"
 #include "host/one_segment.hpp"
+#include "queue/consumer.hpp"
 #include "queue/producer.hpp"
 #include "shm/arena.hpp"
 #include "tests/fuzz/script.hpp"
@@ -26,7 +27,9 @@ using host::Application;
 using host::Layout;
 using host::Request;
 
-constexpr std::uint64_t kBytes = Layout::head_bytes() + (64 << 10);
+constexpr std::uint64_t kActive = Layout::head_bytes() + (64 << 10);  // the memory for active messages
+static_assert(kActive % 4096 == 0);
+constexpr std::uint64_t kBytes = kActive + host::ActiveLayout::bytes();
 constexpr std::uint32_t kPorts = 3, kEvents = 16;
 constexpr host::Quota kQuota{.ports = kPorts, .operations = 32};
 constexpr int kTurnsMost = 100000;
@@ -60,7 +63,7 @@ class World {
   }
 
   void act(fuzz::Script& script) {
-    switch (script.byte() % 10) {
+    switch (script.byte() % 12) {
       case 0:
       case 1:
       case 2:
@@ -84,6 +87,10 @@ class World {
       case 9:
         application_->close_port(script.byte() % (kPorts + 1U), script.byte() % 2 == 0);
         break;
+      case 10:
+        return take_arrival();
+      case 11:
+        return set_up_active(script);
     }
     check();
   }
@@ -121,20 +128,54 @@ class World {
     if (application_->open_port(call)) application_->connect_port(call.index, connect(port_ends_[call.index % kPorts]));
   }
 
+  /// Does what the library does before a port takes active messages.
+  void set_up_active(fuzz::Script& script) {
+    const host::ActiveMemory memory(place().arena.head() + kActive);
+    if (script.byte() % 4 != 0) {
+      auto arrivals = queue::Consumer::create(memory.arrivals(), {.element_bytes = host::kArrivalBytes, .elements = 4});
+      if (arrivals) arrivals_ = std::move(*arrivals);
+    }
+    const auto port = static_cast<std::uint16_t>(script.byte() % (kPorts + 1));
+    put({.offset = kActive, .port = port, .kind = number_of(Request::Kind::activate)});
+    put({.port = port, .kind = number_of(Request::Kind::set_access), .flags = 2});  // from all
+    put({.offset = Layout::head_bytes(), .length = 4096, .port = port, .kind = number_of(Request::Kind::set_segment)});
+  }
+
+  /// Keeps the name of the request that came last, for answers.
+  void take_arrival() {
+    if (!arrivals_) return;
+    const std::byte* const element = arrivals_->get();
+    if (element == nullptr) return;
+    host::ArrivalHead head;
+    std::memcpy(&head, element, sizeof head);
+    answer_ = head.answer;
+  }
+
+  static std::uint8_t number_of(Request::Kind kind) { return static_cast<std::uint8_t>(kind); }
+
   /// Mostly a request that the library would make.
   void ask(fuzz::Script& script) {
-    const Request request{.operation = script.near(script.byte() % 8),
-                          .offset = script.near(Layout::head_bytes() + 8),
-                          .length = script.near(8),
-                          .epoch = place().engine->core->epoch(),
-                          .key = script.near(1),
-                          .size_min = script.near(4),
-                          .to = host::to_plain(place().engine->core->address()),
-                          .to_port = script.byte() % 4U,
-                          .messages_max = static_cast<std::uint32_t>(script.near(4)),
-                          .port = static_cast<std::uint16_t>(script.byte() % (kPorts + 1)),
-                          .kind = static_cast<std::uint8_t>(script.byte() % 7),
-                          .flags = script.byte()};
+    Request request{.operation = script.near(script.byte() % 8),
+                    .offset = script.near(Layout::head_bytes() + 8),
+                    .length = script.near(8),
+                    .epoch = place().engine->core->epoch(),
+                    .key = script.near(1),
+                    .size_min = script.near(4),
+                    .to = host::to_plain(place().engine->core->address()),
+                    .to_port = script.byte() % 4U,
+                    .messages_max = static_cast<std::uint32_t>(script.near(4)),
+                    .port = static_cast<std::uint16_t>(script.byte() % (kPorts + 1)),
+                    .kind = static_cast<std::uint8_t>(script.byte() % 14),
+                    .flags = script.byte()};
+    if (request.kind == number_of(Request::Kind::active)) {
+      request.epoch = script.near(script.byte() % 4);
+      if (request.flags % 4 != 0) request.key = script.near(answer_);
+      request.messages_max = static_cast<std::uint32_t>(script.byte() % 4) << 19 | script.byte();  // head, word
+    }
+    put(request);
+  }
+
+  void put(const Request& request) {
     std::byte* const element = requests_->pnext();
     if (element == nullptr) return;
     std::memcpy(element, &request, sizeof request);
@@ -143,8 +184,9 @@ class World {
 
   void write(fuzz::Script& script) {
     constexpr std::uint64_t kNear = 512;  // to the start of each part
-    const std::uint64_t parts[] = {0, Layout::requests(), Layout::events(0), Layout::events(1)};
-    const std::uint64_t at = parts[script.byte() % 4] + script.take<std::uint16_t>() % kNear;
+    const std::uint64_t parts[] = {
+        0, Layout::requests(), Layout::events(0), Layout::events(1), kActive, kActive + host::ActiveLayout::arrivals()};
+    const std::uint64_t at = parts[script.byte() % 6] + script.take<std::uint16_t>() % kNear;
     const auto value = script.near(script.byte());
     std::memcpy(place().arena.head() + at, &value, sizeof value);
   }
@@ -162,6 +204,8 @@ class World {
   std::unique_ptr<Application> application_;
   host::OneSegment memory_{std::span(place().arena.head() + Layout::requests(), Layout::requests_bytes())};
   std::optional<queue::Producer> requests_;
+  std::optional<queue::Consumer> arrivals_;
+  std::uint64_t answer_ = 0;
 };
 
 }  // namespace
