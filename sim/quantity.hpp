@@ -1,5 +1,6 @@
 #pragma once
-// Parses numbers with units, as in scenario files and on command lines: "10us", "1%", "10Gb/s", "64KiB".
+// Parses the numbers of scenario files, in the grammar of all settings (base/quantity.hpp): "10us", "1%", "10Gb/s",
+// "64KiB". All but a count of bytes need a unit, unless they are 0.
 
 #include <cstdint>
 #include <string>
@@ -13,7 +14,7 @@ namespace fairlead::sim {
 
 /// "0", "250ns", "10us", "1.5ms", "30s", "5min", "24h".
 Result<base::Duration> parse_duration(std::string_view text);
-/// "1%", "0.01", "100%".
+/// "1%", "0.05%", "100%"; at least 0.0001%.
 Result<double> parse_share(std::string_view text);
 /// "10Gb/s", "100Mb/s" (bits), "1GB/s" (bytes); "0" is infinitely fast.
 Result<std::uint64_t> parse_bytes_per_second(std::string_view text);

@@ -159,7 +159,9 @@ TEST(TopCommand, SaysThatAStoppedProcessDoesNotAnswer) {
   server.send_signal(SIGSTOP);
   const Finished detail = run({FAIRLEAD_COMMAND, "top", "--once", "--pid", std::to_string(server.pid())});
   server.send_signal(SIGCONT);
-  EXPECT_THAT(detail.output, HasSubstr("it does not answer: is it stopped?"));
+  // The signal may have stopped it while it answered somebody else.
+  EXPECT_THAT(detail.output, testing::AnyOf(HasSubstr("it does not answer: is it stopped?"),
+                                            HasSubstr("or stopped in the middle: try again")));
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/shown.hpp"
+#include "base/similar.hpp"
 #include "engine/counter_catalog.hpp"
 #include "engine/unknown_variables.hpp"
 #include "tools/explain_word.hpp"
@@ -136,6 +137,21 @@ std::string line_of(const Word& word) {
   return fmt::format("{} ({} {}): {}\n", word.name, word.kind, word.number, word.sentence);
 }
 
+/// Returns "did you mean ...? " if a known word is similar.
+std::string suggestion(std::string_view word) {
+  const std::vector<engine::CounterMeaning> counters = engine::counter_catalog();
+  std::vector<std::string_view> known;
+  for (const Explanation& one : kExplanations) known.push_back(one.name);
+  for (const auto& [name, sentence] : counters) known.push_back(name);
+  for_each_word([&](const Word& entry) {
+    known.push_back(entry.name);
+    if (!entry.short_name.empty()) known.push_back(entry.short_name);
+  });
+  for_each_setting([&](std::string_view name, std::string_view, const std::string&) { known.push_back(name); });
+  const auto similar = base::most_similar(word, known, word.size());
+  return similar ? fmt::format("did you mean {}? ", *similar) : "";
+}
+
 bool is_descriptor(std::string_view word) {
   return word.size() == 2 * net::kDescriptorSize && word.find_first_not_of("0123456789abcdefABCDEF") == word.npos;
 }
@@ -183,8 +199,8 @@ Result<std::string> explain(std::string_view word) {
   if (lines.empty()) {
     return std::unexpected(
         Error{Status::invalid, 0,
-              fmt::format("no status, errno, state, counter or setting is called '{}': `fairlead explain` lists all",
-                          base::shown(word))});
+              fmt::format("no status, errno, state, counter or setting is called '{}': {}`fairlead explain` lists all",
+                          base::shown(word), suggestion(word))});
   }
   return lines;
 }

@@ -153,6 +153,14 @@ TEST(Explain, AnythingElseIsAnErrorThatNamesIt) {
   }
 }
 
+TEST(Explain, AMisspeltWordIsSuggested) {
+  for (const auto& [word, meant] : {std::pair{"cancelled", "canceled"},
+                                    {"IBV_WC_RETRY_EXCEEDED_ERR", "IBV_WC_RETRY_EXC_ERR"},
+                                    {"engine.dropped.no_bufer", "engine.dropped.no_buffer"},
+                                    {"giveup", "give_up_after"}})
+    EXPECT_THAT(explain(word).error().message, HasSubstr(fmt::format("did you mean {}?", meant)));
+}
+
 // A word may come from a log that contains terminal escape sequences.
 TEST(Explain, AnErrorCommandsNoTerminal) {
   EXPECT_THAT(explain("\033[31m").error().message, HasSubstr("'?[31m'"));

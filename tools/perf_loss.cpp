@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <ranges>
 
 #include "base/network_namespace.hpp"
+#include "base/quantity.hpp"
 #include "observe/canary.hpp"
 #include "tools/command_line.hpp"
 #include "tools/exit_code.hpp"
@@ -17,7 +17,7 @@
 namespace fairlead::tools {
 namespace {
 
-constexpr double kLossMax = 0.5;
+constexpr std::uint64_t kLossMax = 500'000;  // millionths
 constexpr std::size_t kLossesMax = 64;
 constexpr std::array<const char*, 2> kCongestionControls{"cubic", "bbr"};
 constexpr std::uint32_t kNearHost = 0x0a4d'0001, kFarHost = 0x0a4d'0002;  // LossyWire's addresses
@@ -26,14 +26,12 @@ std::unexpected<Error> invalid(std::string message) {
   return std::unexpected(Error{Status::invalid, 0, std::move(message)});
 }
 
+/// Parses "1%", "0.05%" or "0".
 Result<double> parse_loss(std::string_view text) {
-  const std::string digits(text.ends_with('%') ? text.substr(0, text.size() - 1) : text);
-  char* end = nullptr;
-  const double number = std::strtod(digits.c_str(), &end);
-  const double part = text.ends_with('%') ? number / 100 : number;
-  const bool is_fine = !digits.empty() && *end == 0 && part >= 0 && part <= kLossMax;  // false for NaN
-  if (!is_fine) return invalid(fmt::format("'{}' is no loss: 0 to 50%, as in 0,0.1%,1%", text));
-  return part;
+  const auto millionths = base::parse_quantity(text, "ppm");
+  if (!millionths || *millionths > kLossMax || (*millionths > 0 && !base::has_unit(text)))
+    return invalid(fmt::format("'{}' is no loss: 0 to 50%, as in 0,0.1%,1%", text));
+  return static_cast<double>(*millionths) / 1e6;
 }
 
 /// The state that all measurements share.

@@ -7,7 +7,7 @@ namespace fairlead::tools {
 namespace {
 
 TEST(PerfLoss, RatesAreReadAsPartsOrPercent) {
-  EXPECT_THAT(*parse_losses("0,0.1%,1%,0.05"), testing::ElementsAre(0, 0.001, 0.01, 0.05));
+  EXPECT_THAT(*parse_losses("0,0.1%,1%,5%"), testing::ElementsAre(0, 0.001, 0.01, 0.05));
 }
 
 TEST(PerfLoss, WhatIsNoRateIsRefusedByName) {

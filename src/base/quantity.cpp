@@ -1,7 +1,6 @@
 #include "base/quantity.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <limits>
 #include <span>
@@ -17,11 +16,16 @@ struct Suffix {
   std::uint64_t size;
 };
 
-constexpr std::array<Suffix, 6> kBytes{
-    {{"K", 1U << 10}, {"M", 1U << 20}, {"G", 1U << 30}, {"k", 1U << 10}, {"m", 1U << 20}, {"g", 1U << 30}}};
-constexpr std::array<Suffix, 5> kTimes{
-    {{"ns", 1}, {"us", 1'000}, {"ms", 1'000'000}, {"s", 1'000'000'000}, {"min", 60'000'000'000}}};
-
+constexpr Suffix kBytes[] = {{"K", 1U << 10}, {"M", 1U << 20},   {"G", 1U << 30},   {"k", 1U << 10},  {"m", 1U << 20},
+                             {"g", 1U << 30}, {"KiB", 1U << 10}, {"MiB", 1U << 20}, {"GiB", 1U << 30}};
+constexpr Suffix kRates[] = {{"Kb/s", 125},   {"Mb/s", 125'000},   {"Gb/s", 125'000'000},
+                             {"KB/s", 1'000}, {"MB/s", 1'000'000}, {"GB/s", 1'000'000'000}};
+constexpr Suffix kTimes[] = {{"ns", 1},
+                             {"us", 1'000},
+                             {"ms", 1'000'000},
+                             {"s", 1'000'000'000},
+                             {"min", 60'000'000'000},
+                             {"h", 3'600'000'000'000}};
 constexpr Suffix kPercent[] = {{"%", 10'000}};
 
 const Suffix* find(std::span<const Suffix> suffixes, std::string_view name) {
@@ -31,6 +35,7 @@ const Suffix* find(std::span<const Suffix> suffixes, std::string_view name) {
 
 std::span<const Suffix> suffixes_of(std::string_view unit) {
   if (unit == "bytes") return kBytes;
+  if (unit == "bytes/s") return kRates;
   if (unit == "ppm") return kPercent;
   return find(kTimes, unit) != nullptr ? std::span<const Suffix>(kTimes) : std::span<const Suffix>();
 }
@@ -76,7 +81,7 @@ bool has_unit(std::string_view text) {
 
 std::string_view quantity_wanted(std::string_view unit) {
   if (unit == "bytes") return "a number, with K, M or G behind it if you like";
-  if (find(kTimes, unit) != nullptr) return "a number, with ns, us, ms, s or min behind it if you like";
+  if (find(kTimes, unit) != nullptr) return "a number, with ns, us, ms, s, min or h behind it if you like";
   return "a whole number";
 }
 

@@ -7,8 +7,9 @@
 
 namespace fairlead::base {
 
-/// Parses a number in `unit`: "bytes" allows K, M and G (powers of 1024, in either case). "ns", "us", "ms" and "s"
-/// allow each other and "min"; "ppm" (millionths) allows %; any other unit allows none. Returns nothing if it is no
+/// Parses a number in `unit`: "bytes" allows K, M and G (powers of 1024, in either case) and KiB, MiB and GiB.
+/// "bytes/s" allows Kb/s, Mb/s and Gb/s (bits) and KB/s, MB/s and GB/s (powers of 1000). "ns", "us", "ms" and "s" allow
+/// each other, "min" and "h"; "ppm" (millionths) allows %; any other unit allows none. Returns nothing if it is no
 /// number, not whole in that unit, or exceeds 64 bits.
 std::optional<std::uint64_t> parse_quantity(std::string_view text, std::string_view unit);
 

@@ -14,11 +14,16 @@ TEST(Quantity, MayNameASizeInPowersOf1024) {
   EXPECT_EQ(parse_quantity("4K", "bytes"), 4096U);
   EXPECT_EQ(parse_quantity("4m", "bytes"), 4U << 20);
   EXPECT_EQ(parse_quantity("16G", "bytes"), 16ULL << 30);
+  EXPECT_EQ(parse_quantity("64KiB", "bytes"), 65536U);
+  EXPECT_EQ(parse_quantity("1.5GiB", "bytes"), 3ULL << 29);
+  EXPECT_EQ(parse_quantity("10Gb/s", "bytes/s"), 1'250'000'000U);
+  EXPECT_EQ(parse_quantity("2.5MB/s", "bytes/s"), 2'500'000U);
 }
 
 TEST(Quantity, IsTurnedIntoTheUnitOfTimeAskedFor) {
   EXPECT_EQ(parse_quantity("5s", "ms"), 5000U);
   EXPECT_EQ(parse_quantity("2min", "s"), 120U);
+  EXPECT_EQ(parse_quantity("24h", "s"), 86400U);
   EXPECT_EQ(parse_quantity("3000us", "ms"), 3U);
   EXPECT_EQ(parse_quantity("25us", "us"), 25U);
 }
@@ -47,6 +52,7 @@ TEST(Quantity, IsRefusedIfItIsNone) {
                            "5 s", "4KB", "99999999999999999999", "1KK"})
     EXPECT_EQ(parse_quantity(text, "bytes"), std::nullopt) << text;
   EXPECT_EQ(parse_quantity("5s", "bytes"), std::nullopt);
+  EXPECT_EQ(parse_quantity("5MB/s", "bytes"), std::nullopt);
   EXPECT_EQ(parse_quantity("4K", "ms"), std::nullopt);
   EXPECT_EQ(parse_quantity("4K", "peers"), std::nullopt);
   EXPECT_EQ(parse_quantity("18446744073709551615K", "bytes"), std::nullopt);

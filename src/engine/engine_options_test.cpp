@@ -15,7 +15,7 @@ TEST(EngineOptions, AreTakenWithAUnit) {
   EXPECT_EQ(options.get(Option::window_bytes), 2U << 20);
   const auto refused = options.set("ack_delay", "1K");
   ASSERT_FALSE(refused);
-  EXPECT_NE(refused.error().message.find("with ns, us, ms, s or min behind it"), std::string::npos)
+  EXPECT_NE(refused.error().message.find("with ns, us, ms, s, min or h behind it"), std::string::npos)
       << refused.error().message;
 }
 

@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <utility>
 
 #include "base/shown.hpp"
+#include "base/similar.hpp"
 #include "engine/engine_options.hpp"
 
 namespace fairlead::engine {
@@ -41,37 +40,11 @@ std::vector<std::string> known_names_in_file() {
   return names;
 }
 
-/// Returns the Levenshtein distance: the number of characters to insert, remove or replace.
-std::size_t edit_distance(std::string_view one, std::string_view other) {
-  std::vector<std::size_t> row(other.size() + 1);
-  for (std::size_t j = 0; j < row.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= one.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
-    for (std::size_t j = 1; j < row.size(); ++j) {
-      const std::size_t change = diagonal + (one[i - 1] != other[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, change});
-    }
-  }
-  return row.back();
-}
-
-/// Returns the edit distance. If `name` resembles the beginning of a longer known name, the rest of that name costs one
-/// edit.
-std::size_t distance(std::string_view name, std::string_view known) {
-  const std::size_t edits = edit_distance(name, known);
-  return known.size() > name.size() ? std::min(edits, edit_distance(name, known.substr(0, name.size())) + 1) : edits;
-}
-
-/// Returns "NAME sets nothing", and "did you mean ...?" if the distance to a known name is at most one more than a
-/// third of its letters.
-template <typename Names>
-std::string complaint(std::string_view name, const Names& known, std::size_t letters) {
+/// Returns "NAME sets nothing", and "did you mean ...?" if a known name is similar.
+std::string complaint(std::string_view name, std::span<const std::string_view> known, std::size_t letters) {
   std::string line = fmt::format("{} sets nothing", base::shown(name.substr(0, kNameMax)));
-  if (name.size() <= kNameMax) {
-    const auto nearest = std::ranges::min_element(known, {}, [&](const auto& one) { return distance(name, one); });
-    if (distance(name, *nearest) <= letters / 3 + 1) line += fmt::format(": did you mean {}?", *nearest);
-  }
+  if (const auto similar = base::most_similar(name, known, letters))
+    line += fmt::format(": did you mean {}?", *similar);
   return line + " (`fairlead options` lists the settings)";
 }
 
@@ -94,7 +67,8 @@ std::vector<std::string> unknown_variables(std::span<const std::string_view> env
 }
 
 Result<> check_names(const base::SettingsFile& file) {
-  const std::vector<std::string> known = known_names_in_file();
+  const std::vector<std::string> names = known_names_in_file();
+  const std::vector<std::string_view> known(names.begin(), names.end());
   for (const base::FileSetting& one : file.all()) {
     if (std::ranges::find(known, one.name) != known.end()) continue;
     return std::unexpected(
