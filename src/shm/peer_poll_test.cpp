@@ -31,12 +31,12 @@ class PeerPollTest : public testing::Test {
   /// The peer writes a message of one byte.
   void write(std::byte byte) {
     Connection& to = peer_->peer(peer_->find(base::place_for_tests(0)));
-    constexpr std::size_t kHead = wire::shm_head_bytes(wire::ShmKind::inlined);
-    std::byte* const out = to.writer.reserve(kHead + 1);
+    constexpr std::size_t kBefore = wire::shm_head_bytes(wire::ShmKind::inlined);
+    std::byte* const out = to.writer.reserve(kBefore + 1);
     ASSERT_NE(out, nullptr);
     wire::encode_shm(out, wire::ShmKind::inlined, {.operation = wire::Operation::message}, 1);
-    out[kHead] = byte;
-    to.writer.publish(kHead + 1, to.reader.read());
+    out[kBefore] = byte;
+    to.writer.publish(kBefore + 1, to.reader.read());
     to.alert();
   }
   void pass() {
