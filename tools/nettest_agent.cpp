@@ -32,7 +32,8 @@ void NettestAgent::serve(Duration time) {
     (void)post_.send(letter->from, answer);  // failure is ignored: a console that is gone asks no more
   }
   if (client_) client_->expire();
-  if (has_run() && now() - heard_ > kConsoleSilentAtMost) end();
+  // The console waits for each agent to stop, and an agent stops within 2 * timeout_.
+  if (has_run() && now() - heard_ > kConsoleSilentAtMost + 2 * timeout_) end();
 }
 
 Result<NettestAgent::Json> NettestAgent::obey(const Json& command) {

@@ -100,10 +100,15 @@ void NettestClient::begin(Slot& slot) {
     slot.pending += plan_.is_bulk ? 1 : 2;
   } else {
     ++figures_.sent.failed;
-    for (const auto& buffer : {slot.out.get(), slot.in.get()})
-      if (buffer != nullptr) node_.machine().cancel(*buffer);
+    cancel_bulk(slot);
   }
   end_part(slot, status == Status::ok);
+}
+
+/// The server does not know of the buffers.
+void NettestClient::cancel_bulk(Slot& slot) {
+  for (const auto& buffer : {slot.out.get(), slot.in.get()})
+    if (buffer != nullptr) node_.machine().cancel(*buffer);
 }
 
 /// Exposes both buffers, for the server to read and to write.
@@ -142,7 +147,12 @@ void NettestClient::on_reply(const net::BufferEvent& event) {
 void NettestClient::on_event(Slot& slot, const net::BufferEvent& event) {
   const std::lock_guard lock(mutex_);
   count(event, slot);
-  end_part(slot, event.status == Status::ok);
+  const bool is_good = event.status == Status::ok;
+  if (event.queue == net::QueueKind::message_send && !is_good) {  // nothing comes back
+    cancel_bulk(slot);
+    if (!plan_.is_bulk && !std::exchange(slot.has_reply, true)) end_part(slot, false);
+  }
+  end_part(slot, is_good);
 }
 
 void NettestClient::count(const net::BufferEvent& event, const Slot& slot) {

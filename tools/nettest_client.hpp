@@ -63,6 +63,7 @@ class NettestClient {
   // The caller holds the lock.
   void begin(Slot& slot);
   Status expose(Slot& slot, Instant deadline);
+  void cancel_bulk(Slot& slot);
   void count(const net::BufferEvent& event, const Slot& slot);
   void end_part(Slot& slot, bool is_good);
   void end(Slot& slot);
