@@ -141,12 +141,19 @@ Result<std::unique_ptr<host::Service>> open_service(Settings& settings) {
   return host::Service::resume(std::move(settings.service), *state);
 }
 
-/// Quiesces the service. A try fails while peers have not acknowledged what was sent. The daemon serves between tries.
+/// Quiesces the service. A try fails while peers share memory, or have not acknowledged what was sent. The daemon
+/// serves between tries.
 Result<host::Handover> come_to_rest(host::Service& service) {
-  constexpr int kTries = 20;
+  constexpr int kTries = 20;  // with the peers over the network
   constexpr auto kBetweenTries = std::chrono::milliseconds(50);
+  constexpr auto kPartWithin = std::chrono::seconds(4);
+  const base::Instant part_until = base::MonotonicClock::now() + kPartWithin;
   auto handover = service.hand_over();
-  for (int i = 1; i < kTries && !handover && handover.error().status == Status::again; ++i) {
+  for (int tries = 1; !handover;) {
+    const Status why = handover.error().status;
+    const bool is_parting = why == Status::in_use && base::MonotonicClock::now() < part_until;
+    const bool is_moving = why == Status::again && tries++ < kTries;
+    if (!is_parting && !is_moving) break;
     if (service.run(base::MonotonicClock::now() + kBetweenTries)) break;
     daemon::notify("WATCHDOG=1");
     handover = service.hand_over();

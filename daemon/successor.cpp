@@ -66,6 +66,7 @@ bool keep_open(std::span<const int> descriptors, bool is_kept) {
 }  // namespace
 
 Successor::Successor(int argc, char** argv) {
+  ::sched_getaffinity(0, sizeof processors_, &processors_);
   bool is_successor = false;
   const std::span given(argv, static_cast<std::size_t>(argc));
   for (std::size_t i = 0; i < given.size(); ++i) {
@@ -129,8 +130,12 @@ Error Successor::take_over(const Program& program, std::span<const std::byte> st
     return {Status::again, 0,
             fmt::format("{} was changed while it was tried: ask again when it is complete", program.path())};
   }
+  cpu_set_t bound{};  // the new program may have other settings
+  ::sched_getaffinity(0, sizeof bound, &bound);
+  ::sched_setaffinity(0, sizeof processors_, &processors_);
   if (keep_open(kept, true)) ::execv(executable.c_str(), words.data());
   Error why = failed(fmt::format("cannot start {}", program.path()));
+  ::sched_setaffinity(0, sizeof bound, &bound);
   keep_open(kept, false);
   return why;
 }

@@ -5,6 +5,8 @@
 //
 // Not thread-safe: the daemon's main thread calls it.
 
+#include <sched.h>
+
 #include <cstddef>
 #include <span>
 #include <string>
@@ -67,6 +69,7 @@ class Successor {
 
   std::string path_;
   std::vector<std::string> arguments_;
+  cpu_set_t processors_{};  // on which this process was started
 };
 
 /// Reads the state that the previous program has left. Returns `invalid` if `file` is not a sealed memfd.

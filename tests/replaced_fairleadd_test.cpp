@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <set>
 #include <sstream>
 #include <thread>
 
@@ -42,12 +43,14 @@ class ReplacedFairleadd : public testing::Test {
   static std::string built() { return std::filesystem::path(FAIRLEAD_COMMAND).parent_path() / "fairleadd"; }
   std::string socket(int number) const { return fmt::format("{}/host{}", folder_, number); }
 
-  /// Starts a daemon that uses only UDP, because shared memory with peers cannot be handed over.
+  /// Starts a daemon that reaches its peers over UDP, as those of other hosts, unless a setting says otherwise.
   std::unique_ptr<ChildProcess> start(int number, const std::string& program = built(),
-                                      std::vector<std::string> settings = {}) const {
+                                      const std::vector<std::string>& settings = {},
+                                      const std::vector<std::string>& options = {}) const {
     std::vector<std::string> words{"env", "FAIRLEAD_PATH=udp"};
     words.insert(words.end(), settings.begin(), settings.end());
     words.insert(words.end(), {program, "--socket", socket(number)});
+    words.insert(words.end(), options.begin(), options.end());
     auto daemon = std::make_unique<ChildProcess>(words);
     EXPECT_TRUE(daemon->wait_for_text("listens at", kPatience)) << daemon->error_output();
     return daemon;
@@ -57,14 +60,16 @@ class ReplacedFairleadd : public testing::Test {
     all.insert(all.end(), words.begin(), words.end());
     return all;
   }
-  std::unique_ptr<ChildProcess> start_server() const {
+  std::unique_ptr<ChildProcess> start_server() const { return start_server(address_); }
+  std::unique_ptr<ChildProcess> start_server(const std::string& address) const {
     auto server = std::make_unique<ChildProcess>(
-        attached(socket(0), {FAIRLEAD_COMMAND, "bulkping", "server", "--address", address_}));
+        attached(socket(0), {FAIRLEAD_COMMAND, "bulkping", "server", "--address", address}));
     EXPECT_TRUE(server->wait_for_text("serving at", kPatience)) << server->error_output();
     return server;
   }
-  std::vector<std::string> client(int loops) const {
-    return attached(socket(1), {FAIRLEAD_COMMAND, "bulkping", "client", "--server", address_, "--loops",
+  std::vector<std::string> client(int loops) const { return client(loops, address_); }
+  std::vector<std::string> client(int loops, const std::string& server) const {
+    return attached(socket(1), {FAIRLEAD_COMMAND, "bulkping", "client", "--server", server, "--loops",
                                 fmt::format("{}", loops), "--bulk-size", "256K"});
   }
   /// Replaces the file `program` by a shell script. A process that runs it keeps the old file.
@@ -108,6 +113,54 @@ TEST_F(ReplacedFairleadd, NeitherSideNoticesItUnderLoad) {
   one->send_signal(SIGTERM);
   EXPECT_EQ(one->wait(kPatience), 0) << one->error_output();
   EXPECT_FALSE(std::filesystem::exists(socket(0))) << "it is as much its own as of the program that made it";
+}
+
+/// A daemon with several threads, for peers over UDP and over shared memory.
+class ReplacedThreads : public ReplacedFairleadd, public testing::WithParamInterface<const char*> {};
+
+INSTANTIATE_TEST_SUITE_P(Paths, ReplacedThreads, testing::Values("FAIRLEAD_PATH=udp", "FAIRLEAD_PATH=auto"));
+
+TEST_P(ReplacedThreads, GoOnUnderLoad) {
+  constexpr int kThreads = 3;
+  const std::string config = folder_ + "/config";
+  const auto write = [&](int threads) { std::ofstream(config) << fmt::format("threads = {}\n", threads); };
+  const auto engines = [](const std::string& host) {
+    const Finished ps = run({FAIRLEAD_COMMAND, "ps", "--json", "--host", host});
+    std::set<std::string> seen;
+    for (const auto& one : nlohmann::json::parse(ps.output)) seen.insert(one["engine"].get<std::string>());
+    return seen;
+  };
+  write(kThreads);
+  const std::vector<std::string> settings{"FAIRLEAD_FAULT=drop=1%", GetParam()};
+  const auto one = start(0, built(), settings, {"--config", config}),
+             other = start(1, built(), settings, {"--threads", "3"});
+  std::vector<std::unique_ptr<ChildProcess>> servers, clients;
+  for (int i = 0; i < kThreads; ++i) {
+    servers.push_back(start_server(fmt::format("127.0.0.1@udp:*:39:{}", i + 20)));
+    const std::string said = servers.back()->output();
+    const std::string address = said.substr(said.find("127.0.0.1"), said.find(',') - said.find("127.0.0.1"));
+    clients.push_back(std::make_unique<ChildProcess>(client(40, address)));
+  }
+  const auto before = engines(socket(0));
+  EXPECT_EQ(before.size(), std::size_t{kThreads}) << "each of its threads has work";
+  for (const auto& busy : clients) ASSERT_TRUE(wait_until_busy(busy->pid(), 10ms, kPatience));
+  write(kThreads + 1);
+  EXPECT_THAT(replace(0).error_output, HasSubstr("--threads changed from 3 to 4, which needs a restart"));
+  write(kThreads);
+  for (int i = 0; i < 4; ++i) {
+    const Finished replaced = replace(i % 2);
+    ASSERT_EQ(replaced.exit_code, 0) << i << ": " << replaced.error_output << one->error_output()
+                                     << other->error_output();
+  }
+  for (const auto& busy : clients) {
+    EXPECT_EQ(busy->wait(kPatience), 0) << busy->error_output();
+    EXPECT_THAT(busy->output(), HasSubstr("all verified")) << busy->error_output();
+  }
+  // New applications get the engines that there are.
+  for (int i = 0; i < kThreads; ++i) servers.push_back(start_server(fmt::format("127.0.0.1@udp:*:39:{}", i + 30)));
+  EXPECT_EQ(engines(socket(0)), before);
+  one->send_signal(SIGTERM);
+  EXPECT_EQ(one->wait(kPatience), 0) << one->error_output();
 }
 
 TEST_F(ReplacedFairleadd, GoesOnIfTheNewProgramCannot) {
@@ -242,16 +295,82 @@ TEST_F(ReplacedFairleadd, SettingsThatCannotBeAreFoundByTheTrial) {
   EXPECT_EQ(replace(0).exit_code, 0);
 }
 
+/// Peers that share memory with the daemon's engine go on over UDP during the replacement, and share memory again.
+class ReplacedWithLocalPeers : public ReplacedFairleadd {
+ protected:
+  static const std::vector<std::string>& shared() {
+    static const std::vector<std::string> settings{"FAIRLEAD_PATH=auto"};
+    return settings;
+  }
+  /// Returns how many messages the process has exchanged through shared memory since it was replaced last.
+  static std::uint64_t shared_messages(const ChildProcess& process) {
+    const Finished top = run({FAIRLEAD_COMMAND, "top", "--json", "--pid", fmt::format("{}", process.pid())});
+    const auto seen = nlohmann::json::parse(top.output, nullptr, false);
+    std::uint64_t count = 0;
+    if (seen.is_object() && seen.contains("engines"))
+      for (const auto& engine : seen["engines"])
+        for (const char* counter : {"shm.messages_sent", "shm.messages_delivered"})
+          count += engine["counters"].value(counter, std::uint64_t{0});
+    return count;
+  }
+  void replace_while(ChildProcess& busy, int times, const std::vector<const ChildProcess*>& daemons) {
+    constexpr std::uint64_t kShares = 20;
+    for (int i = 0; i < times; ++i) {
+      const auto host = static_cast<std::size_t>(i) % daemons.size();
+      ASSERT_TRUE(comes_true([&] { return shared_messages(*daemons[host]) >= kShares || busy.wait(0ms) != -1; })) << i;
+      ASSERT_EQ(busy.wait(0ms), -1) << i << ": it shall not end so soon: " << busy.output() << busy.error_output();
+      const Finished replaced = replace(static_cast<int>(host));
+      ASSERT_EQ(replaced.exit_code, 0) << i << ": " << replaced.error_output;
+    }
+  }
+};
+
+TEST_F(ReplacedWithLocalPeers, AnApplicationOfItsOwnEngine) {
+  const auto daemon = start(0, built(), shared());
+  const auto server = start_server();
+  ChildProcess busy(
+      {FAIRLEAD_COMMAND, "bulkping", "client", "--server", address_, "--loops", "1000000", "--bulk-size", "256K"});
+  replace_while(busy, 4, {daemon.get()});
+  ASSERT_TRUE(comes_true([&] { return shared_messages(*daemon) > 20; })) << "they share memory again";
+  busy.send_signal(SIGINT);
+  constexpr int kInterrupted = 130;
+  EXPECT_EQ(busy.wait(kPatience), kInterrupted) << busy.output() << busy.error_output();
+  EXPECT_THAT(busy.output(), HasSubstr("all verified"));
+}
+
+TEST_F(ReplacedWithLocalPeers, TwoDaemonsOfAHost) {
+  const auto one = start(0, built(), shared()), other = start(1, built(), shared());
+  const auto server = start_server();
+  ChildProcess busy(client(1'000'000));
+  replace_while(busy, 4, {one.get(), other.get()});
+  ASSERT_TRUE(comes_true([&] { return shared_messages(*other) > 20; })) << "they share memory again";
+}
+
+TEST_F(ReplacedWithLocalPeers, IsRefusedIfThereIsNoOtherWay) {
+  const auto daemon = start(0, built(), {"FAIRLEAD_PATH=shm"});
+  const auto server = start_server();
+  const ChildProcess busy(
+      {"env", "FAIRLEAD_PATH=shm", FAIRLEAD_COMMAND, "bulkping", "client", "--server", address_, "--loops", "1000000"});
+  ASSERT_TRUE(comes_true([&] { return shared_messages(*daemon) > 20; }));
+  EXPECT_THAT(replace(0).error_output, HasSubstr("FAIRLEAD_PATH=shm permits no other way"));
+  const std::uint64_t before = shared_messages(*daemon);
+  EXPECT_TRUE(comes_true([&] { return shared_messages(*daemon) > before; })) << "it goes on";
+}
+
 /// A program with queue pairs, in two processes; the second gets the address of the first.
 class ReplacedWithQueuePairs : public ReplacedFairleadd, public testing::WithParamInterface<const char*> {
  protected:
+  static constexpr int kNoHost = -1;  // the program has an engine of its own
+
   std::vector<std::string> program(int host, int port, const std::vector<std::string>& options) const {
-    std::vector<std::string> words{FAIRLEAD_COMMAND, "run", "--host", "--"};
+    std::vector<std::string> words{FAIRLEAD_COMMAND, "run"};
+    if (host != kNoHost) words.emplace_back("--host");
+    words.emplace_back("--");
     std::istringstream all(GetParam());
     for (std::string word; all >> word;) words.push_back(word);
     words.insert(words.end(), {"-p", fmt::format("{}", port)});
     words.insert(words.end(), options.begin(), options.end());
-    return attached(socket(host), words);
+    return host == kNoHost ? words : attached(socket(host), words);
   }
   static std::string name() {
     const std::string line = GetParam();
@@ -269,13 +388,13 @@ class ReplacedWithQueuePairs : public ReplacedFairleadd, public testing::WithPar
     return count;
   }
   /// The program never ends by itself. After each replacement it goes on.
-  void replace_again_and_again(const std::vector<const ChildProcess*>& daemons) {
+  void replace_again_and_again(const std::vector<const ChildProcess*>& daemons, int client_host) {
     constexpr int kTimes = 4;
     constexpr std::uint64_t kGoesOn = 50;  // requests
-    const int port = free_port(), last = static_cast<int>(daemons.size()) - 1;
+    const int port = free_port();
     ChildProcess server(program(0, port, {"-n", "5000000"}));
     ASSERT_TRUE(comes_true([&] { return listens(server.pid(), port) || server.wait(0ms) != -1; }));
-    ChildProcess client(program(last, port, {"-n", "5000000", "127.0.0.1"}));
+    ChildProcess client(program(client_host, port, {"-n", "5000000", "127.0.0.1"}));
     for (int i = 0; i < kTimes; ++i) {
       const int host = i % static_cast<int>(daemons.size());
       const pid_t daemon = daemons[static_cast<std::size_t>(host)]->pid();
@@ -292,13 +411,26 @@ class ReplacedWithQueuePairs : public ReplacedFairleadd, public testing::WithPar
 TEST_P(ReplacedWithQueuePairs, OfTwoDaemons) {
   if (!is_installed(name())) GTEST_SKIP() << name() << " is missing";
   const auto one = start(0), other = start(1);
-  replace_again_and_again({one.get(), other.get()});
+  replace_again_and_again({one.get(), other.get()}, 1);
+}
+
+TEST_P(ReplacedWithQueuePairs, OfTwoDaemonsThatShareMemory) {
+  if (!is_installed(name())) GTEST_SKIP() << name() << " is missing";
+  const std::vector<std::string> shared{"FAIRLEAD_PATH=auto"};
+  const auto one = start(0, built(), shared), other = start(1, built(), shared);
+  replace_again_and_again({one.get(), other.get()}, 1);
+}
+
+TEST_P(ReplacedWithQueuePairs, WithAnEngineOfTheOtherProgram) {
+  if (!is_installed(name())) GTEST_SKIP() << name() << " is missing";
+  const auto one = start(0, built(), {"FAIRLEAD_PATH=auto"});
+  replace_again_and_again({one.get()}, kNoHost);
 }
 
 TEST_P(ReplacedWithQueuePairs, OfOneDaemon) {
   if (!is_installed(name())) GTEST_SKIP() << name() << " is missing";
   const auto one = start(0);
-  replace_again_and_again({one.get()});
+  replace_again_and_again({one.get()}, 0);
 }
 
 // ibv_rc_pingpong verifies all data, the others check each completion: sends, writes, reads, shared receive queues,

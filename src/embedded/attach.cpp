@@ -157,7 +157,7 @@ Result<std::shared_ptr<EmbeddedCore>> start_engine(const base::SocketAddress& lo
 }  // namespace
 
 Result<std::shared_ptr<EmbeddedCore>> restore_embedded(const engine::EngineState& state, base::FileDescriptor socket,
-                                                       const engine::EngineOptions& options) {
+                                                       const engine::EngineOptions& options, bool shares_any_port) {
   Registry& all = *registry;
   const std::scoped_lock lock(all.mutex);
   const base::NearNode near(base::near_node());
@@ -172,7 +172,7 @@ Result<std::shared_ptr<EmbeddedCore>> restore_embedded(const engine::EngineState
   all.engines[state.address] = *core;
   base::SocketAddress any_port = state.address;
   any_port.port = 0;
-  all.engines.try_emplace(any_port, *core);
+  if (shares_any_port) all.engines[any_port] = *core;
   return core;
 }
 

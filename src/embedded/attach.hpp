@@ -25,9 +25,10 @@ Result<std::shared_ptr<EmbeddedCore>> attach_another(const base::SocketAddress& 
                                                      const engine::EngineOptions& options);
 
 /// Restores the engine of the previous program in this process, with its socket. The caller then gives all operations
-/// their memory (EmbeddedCore::give_memory) and calls start().
+/// their memory (EmbeddedCore::give_memory) and calls start(). `shares_any_port`: attach_embedded() returns it for
+/// port 0.
 Result<std::shared_ptr<EmbeddedCore>> restore_embedded(const engine::EngineState& state, base::FileDescriptor socket,
-                                                       const engine::EngineOptions& options);
+                                                       const engine::EngineOptions& options, bool shares_any_port);
 /// Tests whether the state can be restored, with a temporary engine that reaches no peer.
 Result<> try_to_restore(const engine::EngineState& state, const engine::EngineOptions& options);
 

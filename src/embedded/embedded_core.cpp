@@ -232,6 +232,25 @@ bool EmbeddedCore::arm_descriptor(engine::PortHandle handle) {
 
 // The next program in this process -----------------------------------------------------------------------------------
 
+void EmbeddedCore::part_from_local_peers(bool is_parting) {
+  driver_.submit([&](base::Instant now) {
+    engine::Handover(driver_.engine()).part_from_local_peers(is_parting, now);
+    return Status::ok;
+  });
+}
+
+bool EmbeddedCore::has_parted(std::string& why) const {
+  const Driver::Locked lock(driver_);
+  return engine::Handover(driver_.engine()).has_parted(why);
+}
+
+void EmbeddedCore::meet_again(const engine::EngineState& state) {
+  driver_.submit([&](base::Instant now) {
+    engine::Handover(driver_.engine()).meet_again(state, now);
+    return Status::ok;
+  });
+}
+
 void EmbeddedCore::hold_answers(bool is_held) {
   const Driver::Locked lock(driver_);
   engine::Handover(driver_.engine()).hold_answers(is_held);

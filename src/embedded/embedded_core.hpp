@@ -23,6 +23,9 @@ class EmbeddedCore final : public engine::Core {
   Result<> start() { return driver_.start(); }
 
   // The handover to the next program in this process (engine/handover.hpp).
+  void part_from_local_peers(bool is_parting);
+  bool has_parted(std::string& why) const;
+  void meet_again(const engine::EngineState& state);
   void hold_answers(bool is_held);
   bool is_still() const;
   std::unique_ptr<FrozenEngine> freeze() { return std::make_unique<FrozenEngine>(driver_); }

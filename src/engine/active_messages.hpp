@@ -74,6 +74,8 @@ class ActiveMessages {
   /// Returns whether an answer was sent that had waited for room.
   bool progress(base::Instant now);
   /// Returns whether answers wait for room; each pass retries them.
+  /// Returns whether answers for the peer wait.
+  bool is_using(link::PeerHandle peer) const { return answers_.has(peer); }
   bool is_owing() const { return !answers_.is_empty(); }
 
   /// Checks invariants, as Engine::check() does.

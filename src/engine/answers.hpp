@@ -24,6 +24,7 @@ class Answers {
   /// handed over on their way.
   void hold(bool is_held) { is_held_ = is_held; }
   bool is_empty() const { return waiting_.is_empty(); }
+  bool is_any_for(link::PeerHandle peer) const { return waiting_.has(peer); }
   std::size_t size() const { return waiting_.size(); }
 
  private:

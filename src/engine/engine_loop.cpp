@@ -68,6 +68,12 @@ bool Engine::collect_local(base::Instant now) {
   ports_.forget_poller();  // everything that a departed peer has left is delivered
   shm_transport()->attend(now);
   const bool has_attended = take_local(now);
+  if (shm_transport()->partings().has_any()) [[unlikely]] {
+    shm_transport()->partings().part_if([&](link::PeerHandle peer) {
+      return !messages_.is_using(peer) && !active_.is_using(peer) &&
+             !(pairs_ && pairs_->is_using(peer, transports_->address(peer)));
+    });
+  }
   transports_->vouch(now);
   return any || has_attended;
 }

@@ -26,6 +26,17 @@ void Engine::take_notice(const link::Notice& notice, base::Instant now) {
       return messages_.end_peer(notice.peer, Status::refused, now);
     case link::Notice::Kind::lost:
       return end_peer(notice, now);
+    case link::Notice::Kind::parting:
+      return;  // the transports resolve its address anew
+    case link::Notice::Kind::parted:
+      active_.drop_answers(notice.peer);
+      messages_.end_peer(notice.peer, Status::refused, now);
+      if (pairs_) pairs_->end_route(notice.peer, now);
+      if (!base::is_logged(LogLevel::info, LogTopic::shm)) return;
+      return transports_->flight().report(LogTopic::shm, [&] {
+        return fmt::format("{} is reached over UDP for now: one of the two engines is being replaced\n",
+                           transports_->address(notice.peer).to_string());
+      });
   }
 }
 

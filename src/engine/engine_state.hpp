@@ -57,6 +57,7 @@ struct EngineState {
   MessagesState messages;
   std::optional<qp::PairsState> pairs;
   link::LinkState link;
+  std::vector<base::SocketAddress> parted;  // peers of this host, to be met again through shared memory
 };
 
 template <typename Archive>
@@ -93,7 +94,7 @@ template <typename Archive>
 void fields(Archive& archive, EngineState& engine) {
   archive(engine.address, engine.epoch, engine.seed, engine.secrets_drawn);
   for (std::uint64_t& value : engine.fixed_options) archive(value);
-  archive(engine.port_names, engine.ports, engine.messages, engine.pairs, engine.link);
+  archive(engine.port_names, engine.ports, engine.messages, engine.pairs, engine.link, engine.parted);
 }
 
 }  // namespace fairlead::engine

@@ -26,13 +26,40 @@ std::unexpected<Error> not_restored(std::string_view why) {
 
 // Saving -------------------------------------------------------------------------------------------------------------
 
-std::string Handover::obstacle() const {
-  if (!engine_.transports_) return "it has no network";
-  if (engine_.shm_transport() != nullptr && engine_.shm_transport()->has_peers())
-    return "a process of this host shares memory with it (FAIRLEAD_PATH=udp avoids that)";
+bool Handover::has_active_ports() const {
   bool has_active = false;
   engine_.ports_.for_each([&](std::uint32_t, const Port& port) { has_active |= port.active != nullptr; });
-  return has_active ? "it has ports of active messages" : "";
+  return has_active;
+}
+
+std::string Handover::obstacle() const {
+  if (!engine_.transports_) return "it has no network";
+  if (has_active_ports()) return "it has ports of active messages";
+  const bool has_local_peers = engine_.shm_transport() != nullptr && engine_.shm_transport()->has_peers();
+  return has_local_peers ? "a process of this host shares memory with it" : "";
+}
+
+void Handover::part_from_local_peers(bool is_parting, base::Instant now) {
+  if (is_parting && has_active_ports()) return;  // a later answer would have lost its way
+  if (engine_.transports_) engine_.transports_->part_from_local_peers(is_parting, now);
+}
+
+bool Handover::has_parted(std::string& why) const {
+  const shm::Transport* const shm = engine_.shm_transport();
+  if (shm == nullptr || !shm->has_peers() || has_active_ports()) return true;
+  const bool is_forced = shm->is_forced();
+  why = fmt::format("the engine at {} looks for a peer of this host", engine_.address().to_string());
+  shm->for_each_peer([&](const base::SocketAddress& address, const shm::Connection&) {
+    why = is_forced ? fmt::format("{} shares memory with the engine at {}, and FAIRLEAD_PATH=shm permits no other way",
+                                  address.to_string(), engine_.address().to_string())
+                    : fmt::format("{} shares memory with the engine at {}, and something between them is not done",
+                                  address.to_string(), engine_.address().to_string());
+  });
+  return false;
+}
+
+void Handover::meet_again(const EngineState& saved, base::Instant now) {
+  if (engine_.transports_) engine_.transports_->meet_again(saved.parted, now);
 }
 
 void Handover::hold_answers(bool is_held) {
@@ -68,7 +95,9 @@ Result<EngineState> Handover::save() {
                     .ports = {},
                     .messages = std::move(*messages),
                     .pairs = std::move(pairs),
-                    .link = std::move(*link)};
+                    .link = std::move(*link),
+                    .parted = engine_.shm_transport() != nullptr ? engine_.shm_transport()->partings().parted()
+                                                                 : std::vector<base::SocketAddress>()};
   bool has_events = false;
   engine_.ports_.for_each([&](std::uint32_t slot, const Port& port) {
     has_events |= !port.events->is_empty();

@@ -20,6 +20,12 @@ class Handover {
 
   /// Returns why a handover is impossible; empty if it is possible.
   std::string obstacle() const;
+  /// Begins to part from peers of this host that share memory, or goes on with them.
+  void part_from_local_peers(bool is_parting, base::Instant now);
+  /// Returns whether no peer shares memory, or save() has another obstacle; else `why` names a peer.
+  bool has_parted(std::string& why) const;
+  /// Meets those from which the previous program has parted. The engine has started.
+  void meet_again(const EngineState& saved, base::Instant now);
   /// While held, answers with a payload and requests of queue pairs wait.
   void hold_answers(bool is_held);
   /// Returns whether nothing of ours is in transit, and nothing that arrived waits.
@@ -42,6 +48,7 @@ class Handover {
   Result<> finish(const EngineState& saved);
 
  private:
+  bool has_active_ports() const;
   Result<> check_options(const EngineState& saved) const;
   Result<> restore_ports(const EngineState& saved);
   Result<> post_receives(const EngineState& saved);

@@ -44,6 +44,12 @@ class Loans {
   void give_back(PortHandle port, std::uint64_t name, base::Instant now);
   void give_back_all(PortHandle port, base::Instant now);
   std::uint32_t taken() const { return taken_.used(); }
+  /// Returns whether a loan of this peer has not been given back.
+  bool is_any_of(link::PeerHandle peer) {
+    bool is_any = false;
+    taken_.for_each([&](std::uint32_t, const Taken& loan) { is_any |= loan.peer == peer; });
+    return is_any;
+  }
 
  private:
   static constexpr std::uint32_t kNone = Operations::kNone;

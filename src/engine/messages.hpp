@@ -130,6 +130,10 @@ class Messages {
     return std::min({awaited_.next_deadline(), grace_.next_deadline(), patience_.next_deadline()});
   }
   bool is_awaiting(std::uint32_t peer_slot) { return awaited_.has(peer_slot); }
+  /// Returns whether something waits for the peer, or an answer for it.
+  bool is_using(link::PeerHandle peer) {
+    return awaited_.has(peer.slot) || answers_.is_any_for(peer) || loans_.is_any_of(peer);
+  }
   /// Checks invariants, as Engine::check() does. Counts the operations of each port in `of_port`, by slot.
   void check(std::vector<std::uint32_t>& of_port);
 

@@ -3,6 +3,7 @@
 // not start, this one continues, and only a pause has happened.
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -12,7 +13,11 @@
 namespace fairlead::host {
 
 struct Handover {
-  std::vector<std::unique_ptr<embedded::FrozenEngine>> frozen;  // frozen while this object lives
+  struct Frozen {
+    std::uint32_t thread;
+    std::unique_ptr<embedded::FrozenEngine> engine;
+  };
+  std::vector<Frozen> frozen;  // while this object lives
   base::SavedBytes state;
   std::vector<int> descriptors;  // must stay open
 };

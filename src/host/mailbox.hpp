@@ -59,19 +59,20 @@ class Mailbox {
     ::eventfd_write(wake_.get(), 1);
   }
 
-  /// The owner takes all calls.
-  std::vector<FirstCall> take() {
+  struct Taken {
+    std::vector<FirstCall> calls;
+    bool is_interrupted = false;  // then `calls` contains every call that was put before
+  };
+  /// The owner takes all. Without memory it throws, and nothing is lost.
+  Taken take() {
+    Taken taken;
+    taken.calls.reserve(kMost);
     eventfd_t ignored = 0;
     ::eventfd_read(wake_.get(), &ignored);
-    std::vector<FirstCall> taken;
-    taken.reserve(kMost);
     const std::scoped_lock lock(mutex_);
-    std::swap(taken, calls_);
+    std::swap(taken.calls, calls_);
+    taken.is_interrupted = std::exchange(is_interrupted_, false);
     return taken;
-  }
-  bool takes_interrupt() {
-    const std::scoped_lock lock(mutex_);
-    return std::exchange(is_interrupted_, false);
   }
 
  private:

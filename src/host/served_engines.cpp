@@ -19,6 +19,10 @@ std::shared_ptr<ServedEngine> ServedEngines::find(const base::SocketAddress& add
   return found != engines_.end() ? found->second : nullptr;
 }
 
+bool ServedEngines::is_for_any_port(const base::SocketAddress& address) const {
+  return std::ranges::any_of(for_any_port_, [&](const auto& entry) { return entry.second == address; });
+}
+
 Result<std::shared_ptr<ServedEngine>> ServedEngines::at(const base::SocketAddress& address) {
   if (auto known = find(address)) return known;
   if (!makes_room()) {
@@ -34,6 +38,15 @@ Result<std::shared_ptr<ServedEngine>> ServedEngines::at(const base::SocketAddres
   if (!core) return std::unexpected(std::move(core.error()));
   auto engine = add(std::move(*core));
   if (engine && address.port == 0) for_any_port_[address] = (*engine)->core->address();
+  return engine;
+}
+
+Result<std::shared_ptr<ServedEngine>> ServedEngines::restore(std::shared_ptr<embedded::EmbeddedCore> core,
+                                                             bool is_for_any_port) {
+  base::SocketAddress any_port = core->address();
+  any_port.port = 0;
+  auto engine = add(std::move(core));
+  if (engine && is_for_any_port) for_any_port_[any_port] = (*engine)->core->address();
   return engine;
 }
 

@@ -33,15 +33,18 @@ class ServedEngines {
   /// Returns the engine at this address, and creates it on the first request. Port 0 names the engine that others of
   /// this thread got for it.
   Result<std::shared_ptr<ServedEngine>> at(const base::SocketAddress& address);
-  /// Adds an engine, unless it is known. Returns `in_use` if another thread has its address.
-  Result<std::shared_ptr<ServedEngine>> add(std::shared_ptr<embedded::EmbeddedCore> core);
+  /// Adds an engine of the previous program in this process. `is_for_any_port`: at() returns it for port 0.
+  Result<std::shared_ptr<ServedEngine>> restore(std::shared_ptr<embedded::EmbeddedCore> core, bool is_for_any_port);
   /// Returns null if there is none.
   std::shared_ptr<ServedEngine> find(const base::SocketAddress& address) const;
+  bool is_for_any_port(const base::SocketAddress& address) const;
 
   auto begin() const { return engines_.begin(); }
   auto end() const { return engines_.end(); }
 
  private:
+  /// Adds an engine, unless it is known. Returns `in_use` if another thread has its address.
+  Result<std::shared_ptr<ServedEngine>> add(std::shared_ptr<embedded::EmbeddedCore> core);
   bool makes_room();
 
   const std::shared_ptr<Routes> routes_;

@@ -150,17 +150,19 @@ bool Service::is_stopped() const noexcept {
   return ::poll(&end, 1, 0) != 0;
 }
 
+/// Binds the calling thread to the processor of this service.
+void Service::bind() {
+  if (options_.processors.empty()) return;
+  const unsigned processor = options_.processors[thread_ % options_.processors.size()];
+  if (base::pin_to_cpu(static_cast<int>(processor))) return;
+  base::log(LogLevel::warning, LogTopic::engine, {},
+            fmt::format("thread {} runs on any processor: this process may not use processor {} (--processors)",
+                        thread_, processor));
+}
+
 /// Binds the thread to its processor, and starts the workers.
 void Service::settle() {
-  if (const auto& processors = options_.processors; !is_settled_ && !processors.empty()) {
-    const unsigned processor = processors[thread_ % processors.size()];
-    if (!base::pin_to_cpu(static_cast<int>(processor))) {
-      base::log(LogLevel::warning, LogTopic::engine, {},
-                fmt::format("thread {} runs on any processor: this process may not use processor {} (--processors)",
-                            thread_, processor));
-    }
-  }
-  is_settled_ = true;
+  if (!std::exchange(is_settled_, true)) bind();
   if (const auto started = workers_.start(); !started)
     base::log(LogLevel::warning, LogTopic::engine, {},
               fmt::format("some threads do not run: {}", started.error().message));
@@ -171,7 +173,11 @@ bool Service::run(base::Instant deadline) {
   while (!is_ending_) {
     if (deadline != base::kNever && base::MonotonicClock::now() >= deadline) return false;
     pass(deadline);
-    if (is_replacement_wanted_ || std::exchange(is_interrupted_, false)) return false;
+    if (is_replacement_wanted_) return false;
+    if (std::exchange(is_interrupted_, false)) {
+      is_settled_ = false;  // it goes on in another thread
+      return false;
+    }
   }
   end();
   return true;

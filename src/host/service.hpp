@@ -74,9 +74,10 @@ class Service {
 
   /// Returns whether a replacement was requested; true once per request.
   bool takes_replacement_wish() noexcept { return std::exchange(is_replacement_wanted_, false); }
-  /// Quiesces within 100 ms and saves the state. While the result lives, nothing is served. The caller then executes
-  /// the next program, or calls go_on(). On failure the service continues: `again` if peers have not acknowledged in
-  /// time or an application is leaving, `not_supported` if something cannot be saved.
+  /// Quiesces all threads within 100 ms and saves their state. While the result lives, nothing is served. The caller
+  /// then executes the next program, or calls go_on(). On failure the service continues: `in_use` if peers of this
+  /// host still share memory, `again` if peers have not acknowledged in time or an application is leaving,
+  /// `not_supported` if something cannot be saved.
   Result<Handover> hand_over();
   void go_on(Handover handover);
   /// Tells the requester why there was no replacement.
@@ -86,6 +87,8 @@ class Service {
   std::size_t applications() const { return routes_->applications(); }
 
  private:
+  friend class ThreadHandover;
+
   struct Attached {
     std::unique_ptr<Application> application;
     Routes::Seat seat;
@@ -108,15 +111,15 @@ class Service {
   static Result<std::unique_ptr<Service>> make(const ServiceOptions& options);
   static Result<std::unique_ptr<Service>> make(const ServiceOptions& options, std::shared_ptr<Routes> routes,
                                                std::uint32_t thread);
+  void bind();
   void settle();
   void end();
   Result<> listen_at(shm::Listener listener);
-  void hold(bool is_held);
-  bool is_still() const;
+  static Result<> check_unchanged(const ServiceOptions& options, const ServiceState& state);
+  template <typename Visit>
+  void for_each_thread(Visit&& visit);
   Result<Handover> try_to_save(base::Instant began);
   Result<> restore(const ServiceState& state);
-  Result<> restore(const ApplicationState& saved);
-  Result<> restore_pairs(const ApplicationPairsState& saved, Application& application);
   Result<> take_asker(Visitor& visitor);
   bool watch_port(std::uint64_t number, Application& application, std::uint32_t index, bool is_known = false);
   Result<shm::Listener> listen();

@@ -116,7 +116,9 @@ void Service::pass_on(std::uint32_t thread, FirstCall call) {
 /// Handles first calls that the first thread has passed on.
 void Service::take_mail() {
   base::say([&] {
-    for (FirstCall& one : mailbox_.take()) {
+    auto taken = mailbox_.take();
+    is_interrupted_ |= taken.is_interrupted;
+    for (FirstCall& one : taken.calls) {
       const shm::Socket& caller = one.visitor.socket;
       if (!watch(caller.descriptor(), kVisitors, EPOLLIN | EPOLLET)) {
         send_failure(caller, cannot_watch(errno));
@@ -125,7 +127,6 @@ void Service::take_mail() {
       greet_or_refuse(one.visitor, one.call, one.letter);
     }
   });
-  is_interrupted_ = mailbox_.takes_interrupt();
 }
 
 void Service::greet(Visitor& visitor, const Call& call, shm::Letter& letter) {

@@ -8,12 +8,13 @@
 
 #include "base/saved.hpp"
 #include "base/sip_hash.hpp"
+#include "host/routes.hpp"
 
 namespace fairlead::host {
 namespace {
 
 constexpr std::uint64_t kMark = 0x6574'6174'5364'6166;  // "fadState"
-constexpr std::uint32_t kStateVersion = 2;              // raised with each change of the format
+constexpr std::uint32_t kStateVersion = 3;              // raised with each change of the format
 
 struct Head {
   std::uint64_t mark = kMark;
@@ -73,7 +74,7 @@ void fields(Archive& archive, ApplicationState& one) {
 }
 template <typename Archive>
 void fields(Archive& archive, ServedEngineState& one) {
-  archive(one.socket, one.engine);
+  archive(one.socket, one.thread, one.is_for_any_port, one.engine);
 }
 template <typename Archive>
 void fields(Archive& archive, VisitorState& visitor) {
@@ -81,8 +82,8 @@ void fields(Archive& archive, VisitorState& visitor) {
 }
 template <typename Archive>
 void fields(Archive& archive, ServiceState& state) {
-  archive(state.listener, state.is_inherited, state.asker, state.visitors, state.engines, state.applications,
-          state.stopped_at, state.file);
+  archive(state.threads, state.listener, state.is_inherited, state.asker, state.visitors, state.engines,
+          state.applications, state.stopped_at, state.file);
 }
 
 namespace {
@@ -98,6 +99,18 @@ bool is_sound(const ApplicationState& one) {
                                               one.pairs->memory >= 0 && one.pairs->memory_bytes <= kRegisteredBytesMax);
   return one.socket >= 0 && one.memory >= 0 && are_pairs_whole && std::ranges::all_of(one.pending, is_inside) &&
          std::ranges::all_of(one.ports, is_port);
+}
+
+/// Returns whether each engine and each application has one of the threads, and applications that of their engine.
+bool are_threads_sound(const ServiceState& state) {
+  const auto has_thread = [&](const ServedEngineState& one) { return one.thread < state.threads; };
+  const auto has_its_engine = [&](const ApplicationState& application) {
+    return std::ranges::any_of(state.engines, [&](const ServedEngineState& one) {
+      return one.engine.address == application.engine && one.thread == Routes::thread_of_secret(application.secret);
+    });
+  };
+  return state.threads != 0 && state.threads <= kThreadsMax && std::ranges::all_of(state.engines, has_thread) &&
+         std::ranges::all_of(state.applications, has_its_engine);
 }
 
 }  // namespace
@@ -146,7 +159,8 @@ Result<ServiceState> decode_state(std::span<const std::byte> bytes) {
   ServiceState state;
   base::SavedReader reader(body);
   reader(state);
-  if (!reader.is_at_end() || state.listener < 0 || !std::ranges::all_of(state.applications, is_sound))
+  if (!reader.is_at_end() || state.listener < 0 || !std::ranges::all_of(state.applications, is_sound) ||
+      !are_threads_sound(state))
     return no_state("the state contradicts itself");
   const std::vector<int> descriptors = state.descriptors();
   if (std::unordered_set(descriptors.begin(), descriptors.end()).size() != descriptors.size() ||

@@ -58,6 +58,8 @@ struct ApplicationState {
 
 struct ServedEngineState {
   std::int32_t socket = -1;
+  std::uint32_t thread = 0;
+  bool is_for_any_port = false;  // applications of its thread that ask for any port get it
   engine::EngineState engine;
 };
 
@@ -67,14 +69,15 @@ struct VisitorState {
 };
 
 struct ServiceState {
+  std::uint32_t threads = 1;
   std::int32_t listener = -1;
   bool is_inherited = false;  // the listener is from a supervisor
   std::int32_t asker = -1;    // awaits the answer to `fairleadd --replace`
   std::vector<VisitorState> visitors;
   std::vector<ServedEngineState> engines;
-  std::vector<ApplicationState> applications;
-  base::Instant stopped_at{};  // when the previous program stopped serving
-  std::string file;            // of the listener
+  std::vector<ApplicationState> applications;  // the secret of each names its thread
+  base::Instant stopped_at{};                  // when the previous program stopped serving
+  std::string file;                            // of the listener
 
   /// Returns all descriptors that stay open.
   std::vector<int> descriptors() const;

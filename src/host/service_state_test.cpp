@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "host/routes.hpp"
+
 namespace fairlead::host {
 namespace {
 
@@ -11,11 +13,14 @@ using testing::HasSubstr;
 
 ServiceState example() {
   ServiceState state;
+  state.threads = 3;
   state.listener = 5;
   state.visitors.push_back({.socket = 6});
   state.stopped_at = base::Instant(base::Duration(7));
   ServedEngineState& served = state.engines.emplace_back();
   served.socket = 7;
+  served.thread = 2;
+  served.is_for_any_port = true;
   served.engine.address = base::SocketAddress::from_ip("10.0.0.5", 20480).value();
   link::PeerState& peer = served.engine.link.peers.emplace_back();
   peer.slot = 3;
@@ -24,6 +29,8 @@ ServiceState example() {
   application.socket = 8;
   application.memory = 9;
   application.process = 10;
+  application.secret = Routes::secret_of(12345, 2);
+  application.engine = served.engine.address;
   application.memory_bytes = Layout::head_bytes() + 4096;
   application.pending.push_back({.index = 1, .offset = Layout::head_bytes(), .length = 4096, .events = 1});
   ApplicationPortState& port = application.ports.emplace_back();
@@ -54,6 +61,9 @@ TEST(ServiceStateTest, WhatWasSavedIsRead) {
   EXPECT_EQ(encode(*read), bytes);
   EXPECT_EQ(read->applications.at(0).ports.at(0).deferred.at(0).request.operation, 4u);
   EXPECT_EQ(read->engines.at(0).engine.link.peers.at(0).slot, 3u);
+  EXPECT_EQ(read->threads, 3u);
+  EXPECT_EQ(read->engines.at(0).thread, 2u);
+  EXPECT_TRUE(read->engines.at(0).is_for_any_port);
   EXPECT_THAT(read->descriptors(), ElementsAre(5, 6, 7, 8, 9, 10, 11));
 }
 
@@ -80,6 +90,13 @@ TEST(ServiceStateTest, WhatNoneCanHaveIsRefused) {
   EXPECT_EQ(error_after([](ServiceState&) {}), "none");
   EXPECT_NE(error_after([](ServiceState& state) { state.listener = -1; }), "none");
   EXPECT_THAT(error_after([](ServiceState& state) { state.listener = 11; }), HasSubstr("twice"));
+  EXPECT_NE(error_after([](ServiceState& state) { state.threads = 0; }), "none");
+  EXPECT_NE(error_after([](ServiceState& state) { state.threads = 2; }), "none") << "an engine has the third";
+  EXPECT_NE(error_after([](ServiceState& state) { state.threads = kThreadsMax + 1; }), "none");
+  EXPECT_NE(error_after([](ServiceState& state) { state.engines[0].thread = 1; }), "none")
+      << "its application has another one";
+  EXPECT_NE(error_after([](ServiceState& state) { state.applications[0].engine.port = 1; }), "none")
+      << "no such engine";
   EXPECT_NE(error_after([](ServiceState& state) { state.applications[0].memory = -1; }), "none");
   EXPECT_NE(error_after([](ServiceState& state) { state.applications[0].pending[0].length = 4097; }), "none");
   EXPECT_NE(error_after([](ServiceState& state) { state.applications[0].pending[0].offset = 0; }), "none");

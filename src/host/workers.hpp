@@ -27,9 +27,12 @@ class Workers {
   Workers& operator=(const Workers&) = delete;
 
   void add(std::unique_ptr<Service> service);
-  bool is_empty() const noexcept { return workers_.empty(); }
   /// Service of thread `number` (from 1 on).
-  Service& service(std::uint32_t number) { return *workers_[number - 1].service; }
+  Service& service(std::uint32_t number) const { return *workers_[number - 1].service; }
+  template <typename Visit>
+  void for_each(Visit&& visit) const {
+    for (const Worker& worker : workers_) visit(*worker.service);
+  }
 
   /// Starts the threads that do not run.
   Result<> start();

@@ -147,6 +147,8 @@ struct Notice {
     connected,
     lost,
     reassembly_lost,  // the peer was lost, or it took that message back (`refused`)
+    parting,          // shared memory: nothing new begins with this handle
+    parted,           // shared memory: the handle is stale from now on, and nothing was pending
     forgotten,  // nothing was pending, and the place was needed or the peer forgot us; the handle is stale from now on
   } kind = Kind::connected;
   PeerHandle peer;

@@ -42,6 +42,7 @@ class Answers {
 
   /// While held, reads wait for their answers, and others to the same peer behind them. Acknowledgements do not wait.
   void hold(bool is_held) { is_held_ = is_held; }
+  bool is_any_for(link::PeerHandle peer) const { return deferred_.has(peer); }
   bool is_any_owed() const { return !owing_.empty(); }
   /// Returns whether answers wait that may be sent.
   bool is_any_deferred() const { return !deferred_.is_empty() && !is_held_; }

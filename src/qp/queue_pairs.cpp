@@ -392,6 +392,25 @@ void QueuePairs::end_peer(link::PeerHandle peer, Status status, base::Instant no
   });
 }
 
+bool QueuePairs::is_using(link::PeerHandle peer, const base::SocketAddress& address) {
+  bool is_used = answers_.is_any_for(peer);
+  pairs_.for_each([&](const QueuePair& pair) {
+    const bool is_its = pair.is(QpType::rc) && pair.route.address == address;
+    is_used |= is_its && pair.can_ask() && pair.sends.is_any_out() && !pair.patience.is_paused;
+  });
+  return is_used;
+}
+
+void QueuePairs::end_route(link::PeerHandle peer, base::Instant now) {
+  shared_.now = now;
+  answers_.drop(peer);
+  pairs_.for_each([&](QueuePair& pair) {
+    PairRoute& route = pair.route;
+    if (!route.has_peer || route.peer != peer) return;
+    route.has_peer = !pair.is(QpType::ud) && shared_.transports->resolve(route.address, now, route.peer) == Status::ok;
+  });
+}
+
 bool QueuePairs::progress(base::Instant now) {
   shared_.now = now;
   shared_.turn.begin();

@@ -100,6 +100,10 @@ class QueuePairs {
   void end_arrival(std::uint64_t target, Status status);
   /// Handles the loss of a peer. All messages in flight to it have had their outcome.
   void end_peer(link::PeerHandle peer, Status status, base::Instant now);
+  /// Returns whether a request to the peer at this address, or an answer for it, is under way.
+  bool is_using(link::PeerHandle peer, const base::SocketAddress& address);
+  /// The handle is stale from now on: the peer is reached in another way.
+  void end_route(link::PeerHandle peer, base::Instant now);
   bool progress(base::Instant now);
   base::Instant next_deadline() const;
 

@@ -421,7 +421,7 @@ Status Requester::submit(QueuePair& pair, RequestNumber number, link::Outgoing& 
   const bool carries = pair.is_answer_owed && has_data(envelope.operation) && message.size <= shared_.bounds.copied_max;
   if (carries) carry_answer(pair, envelope.flags, envelope.target_port, envelope.a);
   // Resolved each time: the transport to a local peer may have changed.
-  const Status found = shared_.transports->resolve(pair.route.address, shared_.now, pair.route.peer);
+  const Status found = shared_.transports->resolve_ordered(pair.route.address, shared_.now, pair.route.peer);
   if (found != Status::ok) return found;
   pair.route.has_peer = true;
   if (pair.is_answer_owed && !carries) parts_.answers.send_owed(pair);

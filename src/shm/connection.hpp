@@ -24,7 +24,7 @@
 namespace fairlead::shm {
 
 /// Why one side closes the connection. A process that is killed says nothing.
-enum class Farewell : std::uint32_t { none, leaving, cut };
+enum class Farewell : std::uint32_t { none, leaving, cut, parted };
 
 /// What one side publishes beside its ring. The other side can write here, too, so a side never reads back its own
 /// values.
@@ -55,6 +55,7 @@ enum class End : std::uint8_t {
   peer_left,  // as before, and the peer had announced that its engine ends
   peer_cut,   // the peer cut the connection, and lives on
   here,       // this side cut it
+  parted,     // neither side has anything more for the other here; both live on
 };
 
 struct Connection {
@@ -106,6 +107,7 @@ struct Connection {
   End end_by_peer() const noexcept {
     const std::uint32_t word = other == nullptr ? 0 : other->farewell.load(std::memory_order_acquire);
     if (word == std::to_underlying(Farewell::leaving)) return End::peer_left;
+    if (word == std::to_underlying(Farewell::parted)) return End::parted;
     return word == std::to_underlying(Farewell::cut) ? End::peer_cut : End::peer_gone;
   }
 

@@ -113,7 +113,14 @@ void Connections::read_letter(std::uint32_t slot) {
       return take_answer(slot, *letter, told);
     case Connection::State::open:
       if (Socket::is_nudge(told)) return watch_->rouse();  // passes the nudge to the sleeper
-      if (letter->bytes == 0) return end(slot, "its process has closed it, or is gone", peer.end_by_peer());
+      if (Socket::is(Socket::Parting::asks, told))
+        return events_.push({ConnectionEvent::Kind::asked_to_part, slot, peer.address, {}});
+      if (Socket::is(Socket::Parting::is_done, told))
+        return events_.push({ConnectionEvent::Kind::done, slot, peer.address, {}});
+      if (letter->bytes == 0) {
+        const End by = peer.end_by_peer();
+        return end(slot, by == End::parted ? kParted : "its process has closed it, or is gone", by);
+      }
       return end(slot, "it sent an unexpected message");
     case Connection::State::ended:
     case Connection::State::closed:
@@ -143,6 +150,7 @@ void Connections::end(std::uint32_t slot, std::string_view reason, End by) {
   ++counters_.ended;
   peer.state = Connection::State::ended;
   if (by == End::here) peer.say_farewell(Farewell::cut);
+  if (by == End::parted) peer.say_farewell(Farewell::parted);
   close_socket(peer);  // tells the other side, too
   events_.push({ConnectionEvent::Kind::ended, slot, peer.address, reason, by});
 }

@@ -44,7 +44,9 @@ struct ConnectionOptions {
   std::size_t arena_head_bytes = 0;
   std::uint64_t huge_max = 0;      // the longest allocation in it that gets huge pages
   std::size_t identity_bytes = 0;  // bytes of records for memory outside the arena; 0: peers cannot reach such memory
-  bool has_traced = false;         // also memory for peers that may trace us; needs the two above
+
+  bool admits(const Socket& socket) const { return admits_all || socket.is_own(); }
+  bool has_traced = false;  // also memory for peers that may trace us; needs the two above
 };
 
 /// A change of a peer's state.
@@ -54,6 +56,8 @@ struct ConnectionEvent {
     ended,
     declined,
     claimed,  // a stranger claims to be at the address: see vouch()
+    asked_to_part,
+    done,  // the peer parts, and has nothing under way any more
   } kind = Kind::opened;
   std::uint32_t slot = 0;
   base::SocketAddress address;
@@ -64,6 +68,7 @@ struct ConnectionEvent {
 class Connections {
  public:
   static constexpr std::uint32_t kNone = ConnectionTable::kNone;
+  static constexpr std::string_view kParted = "they have parted, because one of them is being replaced";
 
   static Result<std::unique_ptr<Connections>> open(const base::SocketAddress& own, std::uint64_t epoch,
                                                    const ConnectionOptions& options);
@@ -95,6 +100,8 @@ class Connections {
   std::optional<ConnectionEvent> next_event() { return events_.take(); }
   /// Announces to all peers that our engine ends, and admits no more peers.
   void take_leave();
+  /// While closed, no peer is admitted and none is asked.
+  void set_closed(bool is_closed) noexcept { is_closed_ = is_closed; }
   /// Ends a peer, with an event.
   void end(std::uint32_t slot, std::string_view reason, End by = End::here);
   /// Ends a peer that stays in withdrawn memory, or declines it, with an event.
@@ -157,7 +164,6 @@ class Connections {
   void decline(std::uint32_t slot, std::string_view reason);
   void close(std::uint32_t slot);
   void close_socket(Connection& peer) const;
-  bool is_admitted(const Socket& socket) const { return options_.admits_all || socket.is_own(); }
   /// Memory is shared only with processes that our own user could read and write by other means.
   bool publishes_to(const Socket& socket) const { return published_ && socket.is_own(); }
   void introduce(Greeting& greeting) const;
@@ -180,7 +186,7 @@ class Connections {
   ReadSections read_sections_{peers_};
   std::optional<Watch> watch_;  // set from open() on
   base::Fifo<ConnectionEvent> events_;
-  bool is_leaving_ = false;
+  bool is_leaving_ = false, is_closed_ = false;
   base::Instant expire_at_ = base::kNever;  // earliest deadline of an unfinished handshake
   base::Instant look_at_ = base::kNever;    // next look at all peers, while one of them is a stranger
   base::Instant accept_at_ = base::kNever;  // accept nothing before this time, because the kernel had no resources left

@@ -32,7 +32,8 @@ void Connections::accept_all(base::Instant now) {
     if (!socket && (socket.error() == ECONNABORTED || socket.error() == EINTR)) continue;
     if (!socket && socket.error() != EAGAIN) pause_accepting(now);
     if (!socket) return;
-    if (!is_admitted(*socket)) {
+    if (is_closed_) continue;
+    if (!options_.admits(*socket)) {
       ++counters_.declined_user;
       continue;
     }

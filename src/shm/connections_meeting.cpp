@@ -147,7 +147,7 @@ Result<std::uint32_t> Connections::begin_asking(const base::SocketAddress& addre
 
 // Checks whether the process that listens at this address's name may get a greeting.
 Result<> Connections::check_asked(const Socket& socket, const base::SocketAddress& address, bool has_key) {
-  if (!is_admitted(socket)) {
+  if (!options_.admits(socket)) {
     ++counters_.declined_user;
     return std::unexpected(Error{Status::not_permitted, 0,
                                  fmt::format("{} {}", address.to_string(), users_.reason(socket.credentials()))});

@@ -86,6 +86,14 @@ bool Socket::is_nudge(std::span<const std::byte> bytes) noexcept {
   return bytes.size() == 1 && bytes[0] == kNudge;
 }
 
+bool Socket::tell(Parting word) const noexcept {
+  return ::send(socket_.get(), &word, sizeof word, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof word;
+}
+
+bool Socket::is(Parting word, std::span<const std::byte> bytes) noexcept {
+  return bytes.size() == sizeof word && bytes[0] == static_cast<std::byte>(word);
+}
+
 // The kernel closes descriptors of a message that find no room, which may block for as long as the sender likes. So
 // receive() first peeks at a stranger's message, which duplicates the descriptors and closes none for good. It accepts
 // only messages that contain nothing but shared memory.

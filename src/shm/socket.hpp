@@ -6,6 +6,7 @@
 // descriptors that a stranger chose may block, so receive() rejects them, or Users closes them on its own thread.
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
@@ -49,6 +50,11 @@ class Socket {
   /// Wakes the other side if it sleeps on its descriptor. One system call.
   void nudge() const noexcept;
   static bool is_nudge(std::span<const std::byte> bytes) noexcept;
+  /// What a side that parts tells the other one (docs/shm.md).
+  enum class Parting : std::uint8_t { asks = 0x70, is_done = 0x64 };
+  /// Returns false if the buffer is full.
+  bool tell(Parting word) const noexcept;
+  static bool is(Parting word, std::span<const std::byte> bytes) noexcept;
   /// Returns nullopt if nothing has come.
   std::optional<Letter> receive(std::span<std::byte> bytes) const;
 

@@ -26,13 +26,13 @@ Transport::Transport(std::unique_ptr<Connections> connections, const TransportOp
 
 std::optional<link::PeerHandle> Transport::find(const base::SocketAddress& address) const {
   const std::uint32_t index = peers_.find(address);
-  if (index == kNone) return std::nullopt;
+  if (index == kNone || peers_[index].is_parting) return std::nullopt;
   return peers_.handle_of(index);
 }
 
 std::optional<link::PeerHandle> Transport::seek(const base::SocketAddress& address, base::Instant now) {
   if (const auto known = find(address)) return known;
-  if (is_leaving_) return std::nullopt;
+  if (is_leaving_ || partings_.is_wanted()) return std::nullopt;
   search_.ask(address, {}, now);
   if (!options_.is_forced) return std::nullopt;
   const std::uint32_t index = add_peer(address);
@@ -47,13 +47,16 @@ std::optional<link::PeerHandle> Transport::meet(const base::SocketAddress& addre
   connections_->vouch(address, key);
   const auto known = find(address);
   if (known) peers_[*known].key = key;
-  if (!known || !is_open(*known)) search_.ask(address, key, now);
+  if (!partings_.is_wanted() && (!known || !is_open(*known))) search_.ask(address, key, now);
   return known;
 }
 
 /// Returns kNone if memory is short.
 std::uint32_t Transport::add_peer(const base::SocketAddress& address) {
-  const bool has_room = base::say([&] { busy_.reserve(peers_.size() + 1); });
+  const bool has_room = base::say([&] {
+    busy_.reserve(peers_.size() + 1);
+    partings_.make_room();
+  });
   return has_room ? peers_.add(address) : kNone;
 }
 
@@ -69,6 +72,10 @@ bool Transport::has_room_for(const ConnectionEvent& event) {
     case ConnectionEvent::Kind::claimed:
       return search_.has_room();
     case ConnectionEvent::Kind::declined:
+      return true;
+    case ConnectionEvent::Kind::asked_to_part:
+      return notices_.has_room(1);
+    case ConnectionEvent::Kind::done:
       return true;
   }
   return true;
@@ -91,6 +98,7 @@ void Transport::open(std::uint32_t connection_slot, base::Instant now) {
   notices_.push({.kind = link::Notice::Kind::connected, .peer = peers_.handle_of(index)});
   connections_->watch().remind(connection_slot);  // the peer may have written before this slot had an owner
   outbox_.pump(peer, connections_->peer(connection_slot));
+  if (partings_.is_wanted()) partings_.begin(index);  // it was admitted before
 }
 
 // Fails everything that is pending to the peer, each message once.
@@ -125,6 +133,7 @@ void Transport::lose(std::uint32_t index, Status status, base::Instant now, link
                  .silent_for = now - peer.moved_at,
                  .diagnosis = diagnosis});
   std::erase(busy_, index);
+  partings_.note_lost(index);
   peers_.forget(index);
 }
 

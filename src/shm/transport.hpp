@@ -21,6 +21,7 @@
 #include "shm/connections.hpp"
 #include "shm/counters.hpp"
 #include "shm/outbox.hpp"
+#include "shm/partings.hpp"
 #include "shm/peer_poll.hpp"
 #include "shm/search.hpp"
 #include "shm/transport_options.hpp"
@@ -49,7 +50,8 @@ class Transport {
   /// Returns the connection to an open peer that shares memory with us; else null.
   Connection* mapped_peer(link::PeerHandle peer) {
     Connection* there = connection_of(peers_[peer]);
-    return there != nullptr && there->arena_bytes != 0 && there->state == Connection::State::open ? there : nullptr;
+    const bool is_open = there != nullptr && there->state == Connection::State::open;
+    return is_open && there->arena_bytes != 0 && !peers_[peer].is_parting ? there : nullptr;
   }
   /// The memory that a peer shares with us; no memory if none. It stays available just after the peer has ended.
   struct ArenaView {
@@ -112,7 +114,9 @@ class Transport {
   bool has_found() const noexcept { return has_found_; }
   /// Gives up on peers that stopped reading or were not found in time.
   void expire(base::Instant now);
-  base::Instant next_deadline() const { return std::min(expire_at_, connections_->next_deadline()); }
+  base::Instant next_deadline() const {
+    return std::min({expire_at_, partings_.next_deadline(now_), connections_->next_deadline()});
+  }
   std::optional<link::Outcome> next_outcome() { return outcomes_.take(); }
   std::optional<link::Notice> next_notice() { return notices_.take(); }
   bool has_news() const { return !outcomes_.empty() || !notices_.empty(); }
@@ -124,6 +128,7 @@ class Transport {
   /// Tells the peers that this engine ends in an orderly way. Stops searching for peers.
   void take_leave();
 
+  Partings& partings() { return partings_; }
   Connections& connections() { return *connections_; }
   const Connections& connections() const { return *connections_; }
   const TransportCounters& counters() const { return counters_; }
@@ -152,10 +157,11 @@ class Transport {
   Connection* connection_of(const Peer& peer) {
     return peer.connection_slot == kNone ? nullptr : &connections_->peer(peer.connection_slot);
   }
-  /// Returns an open peer for which no message waits for room; else null.
+  /// Returns an open peer that stays, and for which no message waits for room; else null.
   Peer* fast_peer(link::PeerHandle handle) {
     Peer* const peer = peers_.find(handle);
-    return peer != nullptr && peer->connection_slot != kNone && peer->shorts.empty() ? peer : nullptr;
+    const bool is_fast = peer != nullptr && peer->connection_slot != kNone && peer->shorts.empty();
+    return is_fast && !peer->is_parting ? peer : nullptr;
   }
   void make_busy(std::uint32_t index, base::Instant now);
   bool begin_poll();
@@ -179,6 +185,7 @@ class Transport {
   base::Instant now_{};              // time of the current pass or attend()
   base::Fifo<link::Outcome> outcomes_;
   base::Fifo<link::Notice> notices_;
+  Partings partings_{*connections_, peers_, search_, notices_, options_.is_forced};
   PeerPoll poll_{*connections_, peers_, outbox_, counters_, notices_};
   std::optional<ConnectionEvent> departing_;  // the end of a peer whose records are being read
   int last_looks_ = 0;                        // at what it has left

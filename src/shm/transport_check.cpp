@@ -23,6 +23,7 @@ void Transport::check() {
     ENSURE(peer.connection_slot == kNone || peers_.at_connection(peer.connection_slot) == index,
            "peer {}: its connection is another's", index);
   }
+  partings_.check();
 }
 
 std::uint64_t Transport::count_pending(std::uint32_t owner) {

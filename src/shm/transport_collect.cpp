@@ -16,6 +16,8 @@ link::Diagnosis diagnosis_of(End by) {
       return link::Diagnosis::cut_there;
     case End::here:
       return link::Diagnosis::cut_here;
+    case End::parted:  // but not everything was done
+      return link::Diagnosis::cut_there;
   }
   return link::Diagnosis::none;
 }
@@ -90,6 +92,12 @@ std::uint32_t Transport::next_departing() {
       case ConnectionEvent::Kind::declined:
         search_.failed(event->address, event->reason);
         break;
+      case ConnectionEvent::Kind::asked_to_part:
+        partings_.take_request(event->slot);
+        break;
+      case ConnectionEvent::Kind::done:
+        partings_.take_done(event->slot);
+        break;
       case ConnectionEvent::Kind::ended:
         departing_ = event;
         last_looks_ = 0;
@@ -105,6 +113,10 @@ void Transport::end_departure(const ConnectionEvent& ended) {
   const std::uint32_t index = peers_.disconnect(ended.slot);
   connections_->forget(ended.slot);
   if (index == kNone) return;
+  if (ended.ended_by == End::parted && peers_[index].is_parting && !peers_[index].is_awaited()) {
+    std::erase(busy_, index);
+    return partings_.end(index, now_);
+  }
   lose(index, peers_[index].has_stopped ? Status::silent : Status::refused, now_, diagnosis_of(ended.ended_by));
 }
 

@@ -87,6 +87,11 @@ struct TransportPeer {
   bool is_used = false;
   bool is_busy = false;             // listed in busy_
   bool has_stopped = false;         // it made no progress, and is ended for that
+  bool is_parting = false;          // nothing new begins here; it is reached over the network
+  bool was_asked = false;           // it wants to part, not we
+  bool has_asked = false;           // we have told it that we want to part
+  bool has_said_done = false;       // and that nothing of ours is under way any more
+  bool is_done = false;             // it has said so
   std::optional<base::SipKey> key;  // of its network session
   base::Fifo<Waiting> shorts, longs;
   base::Fifo<Pending> pending;

@@ -43,7 +43,7 @@ Status Transports::meet(const base::SocketAddress& address, base::Instant now, l
     if (!met) return met.error().status;
     found = *met;
   }
-  routes_.keep(address, *found);
+  if (!shm_ || !shm_->partings().has(address)) routes_.keep(address, *found);
   peer = *found;
   return Status::ok;
 }
@@ -64,6 +64,17 @@ std::size_t Transports::send_far(link::PeerHandle peer, const link::ShortSend& s
   flight_.submitted(peer, count, bytes, now);
   send_eagerly(peer, now);
   return count;
+}
+
+void Transports::part_from_local_peers(bool is_parting, base::Instant now) {
+  if (!shm_) return;
+  shm_->partings().want(is_parting);
+  if (!is_parting) meet_again(shm_->partings().take_parted(), now);
+}
+
+void Transports::meet_again(std::span<const base::SocketAddress> peers, base::Instant now) {
+  if (!shm_) return;
+  for (const base::SocketAddress& peer : peers) seek(peer, now);
 }
 
 void Transports::vouch(base::Instant now) {

@@ -70,6 +70,15 @@ class Transports {
     peer = *known;
     return Status::ok;
   }
+  /// Does the same for messages that must not overtake earlier ones. Returns `again` while this side parts from the
+  /// peer (shm/partings.hpp).
+  Status resolve_ordered(const base::SocketAddress& address, base::Instant now, link::PeerHandle& peer) {
+    const link::PeerHandle* const known = routes_.find(address);
+    if (known == nullptr) [[unlikely]]
+      return shm_ && shm_->partings().has(address) ? Status::again : meet(address, now, peer);
+    peer = *known;
+    return Status::ok;
+  }
   /// Returns a peer that was resolved recently, otherwise null.
   const link::PeerHandle* find(const base::SocketAddress& address) const { return routes_.find(address); }
 
@@ -132,6 +141,11 @@ class Transports {
   }
   /// Returns the next notice: a session or connection has begun or ended. The transports' own part of that is done.
   std::optional<link::Notice> next_notice(base::Instant now);
+
+  /// Parts from the peers of this host, or admits them again and meets those from which it has parted.
+  void part_from_local_peers(bool is_parting, base::Instant now);
+  /// Meets peers of this host from which the previous program of this process has parted.
+  void meet_again(std::span<const base::SocketAddress> peers, base::Instant now);
 
   /// Lets engines of other users on this host meet over shared memory, by a key that only the two ends of a network
   /// session know. Call after the shared-memory transport was served.
