@@ -71,8 +71,9 @@ class Target {
   }
 
   void finish() {
-    constexpr int kTimersMost = 8;  // each ends a state or repeats a request
-    for (int i = 0; i < kTimersMost && connection_.due() != kNever; ++i) {
+    // Each ends a state or repeats a request.
+    constexpr auto kTimersMost = 8 + Connection::kAnswerAtMost / Connection::kUnansweredLeast;
+    for (auto i = kTimersMost; i > 0 && connection_.due() != kNever; ++i) {
       now_ = std::max(now_, connection_.due());
       check(connection_.expire(now_));
     }
