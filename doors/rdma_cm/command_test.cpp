@@ -127,23 +127,34 @@ TEST(ManagerCommand, RefusesWhatTheKernelRefuses) {
   EXPECT_EQ(other.listen(id), ENOENT);  // an id belongs to its file
 }
 
+/// Expects that nobody listens at the port. An engine there may end at this very moment, the former owner's or one of
+/// another process; then the request is made again.
+void expect_nobody(Device& client, std::uint64_t first_id, std::uint16_t port) {
+  constexpr int kNobodyListens = 8, kIsGone = 28;
+  constexpr std::uint64_t kTries = 5;
+  int status = kIsGone;
+  for (std::uint64_t i = 0; i < kTries && status == kIsGone; ++i) {
+    const std::uint32_t active = client.create(first_id + i);
+    client.route(active, local(port));
+    ASSERT_EQ(client.connect(active), 0);
+    const rdma_ucm_event_resp told = client.event();
+    ASSERT_EQ(told.event, std::to_underlying(Event::rejected));
+    status = told.status;
+  }
+  EXPECT_EQ(status, kNobodyListens);
+}
+
 TEST(ManagerCommand, FindsNobodyAndIsRejected) {
   Device server, client;
   const std::uint32_t gone = listener_on(server, 1);
   const std::uint16_t port = server.port_of(gone);
   server.destroy(gone);
-  const std::uint32_t active = client.create(2);
-  client.route(active, local(port));
-  ASSERT_EQ(client.connect(active), 0);
-  client.expect_event(Event::rejected, 8);
+  expect_nobody(client, 2, port);
   // Listens at the port in another port space.
   const std::uint32_t other = server.create(1, RDMA_PS_IB);
   ASSERT_EQ(server.bind(other, local(port)), 0);
   ASSERT_EQ(server.listen(other), 0);
-  const std::uint32_t again = client.create(3);
-  client.route(again, local(port));
-  ASSERT_EQ(client.connect(again), 0);
-  client.expect_event(Event::rejected, 8);
+  expect_nobody(client, 10, port);
 }
 
 TEST(ManagerCommand, GivesAPortToOneListener) {
