@@ -376,12 +376,12 @@ class ReplacedWithQueuePairs : public ReplacedFairleadd, public testing::WithPar
     const std::string line = GetParam();
     return line.substr(0, line.find(' '));
   }
-  /// Returns the number of requests that the daemons' queue pairs sent, executed, or carried out in a peer's memory, of
-  /// which that peer's daemon sees nothing. Each counts since it was replaced last.
-  static std::uint64_t requests(const std::vector<const ChildProcess*>& daemons) {
+  /// Returns the number of requests that queue pairs of these processes sent, executed, or carried out in a peer's
+  /// memory, of which that peer sees nothing. A daemon counts since it was replaced last.
+  static std::uint64_t requests(const std::vector<const ChildProcess*>& processes) {
     std::uint64_t count = 0;
-    for (const ChildProcess* daemon : daemons) {
-      const Finished top = run({FAIRLEAD_COMMAND, "top", "--json", "--pid", fmt::format("{}", daemon->pid())});
+    for (const ChildProcess* process : processes) {
+      const Finished top = run({FAIRLEAD_COMMAND, "top", "--json", "--pid", fmt::format("{}", process->pid())});
       const auto seen = nlohmann::json::parse(top.output, nullptr, false);
       if (!seen.is_object() || !seen.contains("engines")) continue;
       for (const auto& engine : seen["engines"])
@@ -398,12 +398,14 @@ class ReplacedWithQueuePairs : public ReplacedFairleadd, public testing::WithPar
     ChildProcess server(program(0, port, {"-n", "5000000"}));
     ASSERT_TRUE(comes_true([&] { return listens(server.pid(), port) || server.wait(0ms) != -1; }));
     ChildProcess client(program(client_host, port, {"-n", "5000000", "127.0.0.1"}));
+    std::vector<const ChildProcess*> engines = daemons;
+    if (client_host == kNoHost) engines.push_back(&client);
+    const auto goes_on = [&] {
+      const std::uint64_t before = requests(engines);
+      return comes_true([&] { return requests(engines) >= before + kGoesOn || client.wait(0ms) != -1; });
+    };
     for (int i = 0; i < kTimes; ++i) {
       const int host = i % static_cast<int>(daemons.size());
-      const auto goes_on = [&] {
-        const std::uint64_t before = requests(daemons);
-        return comes_true([&] { return requests(daemons) >= before + kGoesOn || client.wait(0ms) != -1; });
-      };
       ASSERT_TRUE(goes_on()) << i;
       const Finished done = replace(host);
       ASSERT_EQ(done.exit_code, 0) << i << ": " << done.error_output << client.error_output();
