@@ -64,7 +64,7 @@ function(fairlead_objects)
   get_property(modules GLOBAL PROPERTY fairlead_modules)
   set(objects "")
   foreach(module IN LISTS modules)
-    list(APPEND objects $<TARGET_OBJECTS:fairlead_${module}>)
+    list(APPEND objects $<FILTER:$<TARGET_OBJECTS:fairlead_${module}>,EXCLUDE,[.]gch$>)  # GCC's precompiled headers
   endforeach()
   if(FAIRLEAD_WHOLE)
     set(whole ${PROJECT_BINARY_DIR}/fairlead_whole.o)

@@ -3,8 +3,17 @@ include(GoogleTest)
 
 # Sanitizer builds start the test program of a module once; other programs start once per test, for a name and a time.
 option(FAIRLEAD_TEST_WHOLE_PROGRAMS "one ctest test per test program" OFF)
-set(FAIRLEAD_TEST_SKIP "" CACHE STRING "modules whose tests are not built, also `fuzz`: those without threads under tsan")
+set(FAIRLEAD_TEST_SKIP "" CACHE STRING "modules whose tests are not built, also doors, examples, fuzz and install")
 set(FAIRLEAD_TEST_PREFIX "" CACHE STRING "put before the name of every test, tells builds apart in one run")
+
+# Adds the test program of a module, or of a door, unless FAIRLEAD_TEST_SKIP names `label`. Its libraries follow the sources.
+function(fairlead_module_test name label)
+  cmake_parse_arguments(PARSE_ARGV 2 module "" "" "SOURCES;LIBRARIES")
+  if(module_SOURCES AND NOT label IN_LIST FAIRLEAD_TEST_SKIP)
+    fairlead_test_program(${name} ${label} ${module_SOURCES})
+    target_link_libraries(${name} PRIVATE ${module_LIBRARIES})
+  endif()
+endfunction()
 
 # main() of the test programs, which knows what may be skipped.
 function(fairlead_test_main folder)
@@ -70,9 +79,7 @@ function(fairlead_module_tests)
   foreach(folder IN LISTS folders)
     file(GLOB sources CONFIGURE_DEPENDS ${folder}/*_test.cpp)
     get_filename_component(name ${folder} NAME)
-    if(sources AND NOT name IN_LIST FAIRLEAD_TEST_SKIP)
-      fairlead_test_program(${name}_test ${name} ${sources})
-    endif()
+    fairlead_module_test(${name}_test ${name} SOURCES ${sources})
   endforeach()
 endfunction()
 

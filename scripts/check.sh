@@ -23,7 +23,7 @@ check_tidy() {
 check_abi() { ./dev abi; }
 
 run_check() {
-  need build test bench format check
+  need build test fuzz bench format check
   configure clang
   compile build/clang all all_verify_interface_header_sets  # warnings are errors; each header must compile alone
 

@@ -9,7 +9,8 @@ die() {
 packages_for() {
   case $1 in
     build) echo g++ cmake ninja-build pkgconf libfmt-dev libboost-dev libisal-dev libssl-dev $([ "$(uname -m)" = x86_64 ] && echo libipsec-mb-dev) libtomlplusplus-dev libcli11-dev nlohmann-json3-dev libibverbs-dev ;;
-    test) echo libgtest-dev libgmock-dev clang-19 libclang-rt-19-dev spin iproute2 nftables ethtool ibverbs-utils perftest qperf python3-pyverbs rdma-core libpmix-dev openmpi-bin python3-mpi4py ucx-utils rdmacm-utils fio iperf libfabric-bin mpich python3 ;;
+    test) echo libgtest-dev libgmock-dev libpmix-dev python3 ;;
+    programs) echo spin iproute2 nftables ethtool ibverbs-utils perftest qperf python3-pyverbs rdma-core openmpi-bin python3-mpi4py ucx-utils rdmacm-utils fio iperf libfabric-bin mpich ;;
     bench) echo libck-dev libreaderwriterqueue-dev ;;
     plot) echo gnuplot-nox ;;
     fuzz) echo clang-19 libclang-rt-19-dev ;;
@@ -73,7 +74,8 @@ configure() {
   if command -v ccache >/dev/null; then
     faster=(-D CMAKE_CXX_COMPILER_LAUNCHER=ccache)  # it caches no object that uses precompiled headers
   elif [ "$preset" = release ]; then
-    faster+=(-D FAIRLEAD_PRECOMPILED_HEADERS=PROGRAMS)
+    # Without collecting its garbage, GCC needs an eighth less time.
+    faster+=(-D FAIRLEAD_PRECOMPILED_HEADERS=ALL -D CMAKE_CXX_FLAGS="--param ggc-min-heapsize=1048576")
   fi
   echo "configuring the $preset build"
   cmake --preset "$preset" "${faster[@]}" "$@" >/dev/null

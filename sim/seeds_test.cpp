@@ -25,8 +25,8 @@ namespace {
 
 using base::kSlowness;
 
-const std::uint64_t kFixedSeeds = (tests::is_full_run() ? 80 : 32) / kSlowness;
-constexpr std::uint64_t kFreshSeeds = 80 / kSlowness;
+const std::uint64_t kFixedSeeds = (tests::is_full_run() ? 80 : 24) / kSlowness;
+const std::uint64_t kFreshSeeds = (tests::is_full_run() ? 80 : 40) / kSlowness;
 
 void run_seed(std::uint64_t seed) {
   const Report report = World(draw_scenario(seed), seed).run();
@@ -43,7 +43,7 @@ TEST(SeedsTest, FreshOnes) {
 }
 
 TEST(SeedsTest, OneSeedOneTrace) {
-  for (std::uint64_t seed = 1; seed <= (tests::is_full_run() ? 24 : 8) / kSlowness; ++seed) {
+  for (std::uint64_t seed = 1; seed <= (tests::is_full_run() ? 24 : 4) / kSlowness; ++seed) {
     const Report once = World(draw_scenario(seed), seed).run();
     const Report again = World(draw_scenario(seed), seed).run();
     EXPECT_EQ(once.hash, again.hash) << "seed " << seed;

@@ -3,8 +3,13 @@
 
 #include <sys/wait.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <string>
+#include <vector>
+
+#include "tests/environment.hpp"
 
 namespace fairlead::tests {
 
@@ -22,6 +27,16 @@ inline ModelOutcome check_model(const std::string& model, const ModelCase& which
   const std::string command = "'" + folder + "/run.sh' '" + folder + "/" + model + "' " + which.parts;
   const int outcome = std::system((fault.empty() ? command : command + " -- " + fault).c_str());
   return WIFEXITED(outcome) ? static_cast<ModelOutcome>(WEXITSTATUS(outcome)) : ModelOutcome::not_checked;
+}
+
+/// Returns the cases that this run checks: a third of them, selected by the commit, or all in a full run.
+template <class Case>
+std::vector<Case> drawn(const std::vector<Case>& cases) {
+  constexpr std::uint64_t kShare = 3;
+  std::vector<Case> some;
+  for (std::size_t i = 0; i < cases.size(); ++i)
+    if (is_drawn(i, kShare)) some.push_back(cases[i]);
+  return some;
 }
 
 /// The name of a test case.

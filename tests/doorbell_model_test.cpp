@@ -32,17 +32,17 @@ TEST_P(DoorbellFault, IsFound) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Planted, DoorbellFault,
-                         testing::Values(
-                             // the producer
-                             ModelCase{.fault = "LOOK_BEFORE_WRITING"}, ModelCase{.fault = "WEAK_BITS"},
-                             ModelCase{.fault = "WEAK_RING"}, ModelCase{.fault = "FLAG_CLEARED_TOO_LATE"},
-                             ModelCase{"FENCED", "NO_FENCE"}, ModelCase{"MORTAL ALONE", "SUMMARY_ONCE"},
-                             // the consumer
-                             ModelCase{.fault = "BITS_BEFORE_SUMMARY"}, ModelCase{.fault = "NO_BARRIER"},
-                             ModelCase{.fault = "NO_FENCE_AFTER_ANNOUNCING"}, ModelCase{.fault = "NO_LOOK_AT_RINGS"},
-                             ModelCase{.fault = "NO_SECOND_LOOK"}, ModelCase{.fault = "ANNOUNCE_LATE"},
-                             ModelCase{.fault = "UNWATCH_LATE"}, ModelCase{.fault = "DRAIN_LATE"},
-                             ModelCase{"POLLER", "NO_ROUSE"}, ModelCase{"MORTAL", "DEATH_UNHEARD"}),
+                         testing::ValuesIn(drawn<ModelCase>(
+                             {// the producer
+                              ModelCase{.fault = "LOOK_BEFORE_WRITING"}, ModelCase{.fault = "WEAK_BITS"},
+                              ModelCase{.fault = "WEAK_RING"}, ModelCase{.fault = "FLAG_CLEARED_TOO_LATE"},
+                              ModelCase{"FENCED", "NO_FENCE"}, ModelCase{"MORTAL ALONE", "SUMMARY_ONCE"},
+                              // the consumer
+                              ModelCase{.fault = "BITS_BEFORE_SUMMARY"}, ModelCase{.fault = "NO_BARRIER"},
+                              ModelCase{.fault = "NO_FENCE_AFTER_ANNOUNCING"}, ModelCase{.fault = "NO_LOOK_AT_RINGS"},
+                              ModelCase{.fault = "NO_SECOND_LOOK"}, ModelCase{.fault = "ANNOUNCE_LATE"},
+                              ModelCase{.fault = "UNWATCH_LATE"}, ModelCase{.fault = "DRAIN_LATE"},
+                              ModelCase{"POLLER", "NO_ROUSE"}, ModelCase{"MORTAL", "DEATH_UNHEARD"}})),
                          [](const auto& instance) { return name_of(instance.param); });
 
 }  // namespace

@@ -21,8 +21,9 @@ TEST_P(WeakOrder, IsFound) {
 }
 
 INSTANTIATE_TEST_SUITE_P(EventQueueModel, WeakOrder,
-                         testing::Values("WEAK_PUT", "WEAK_PRODUCED_LOOK", "WEAK_GRANT", "WEAK_GRANT_LOOK",
-                                         "WEAK_EPOCH", "WEAK_EPOCH_LOOK", "WEAK_SHAPE", "WEAK_SHAPE_LOOK"),
+                         testing::ValuesIn(drawn<const char*>({"WEAK_PUT", "WEAK_PRODUCED_LOOK", "WEAK_GRANT",
+                                                               "WEAK_GRANT_LOOK", "WEAK_EPOCH", "WEAK_EPOCH_LOOK",
+                                                               "WEAK_SHAPE", "WEAK_SHAPE_LOOK"})),
                          [](const auto& instance) { return std::string(instance.param); });
 
 }  // namespace

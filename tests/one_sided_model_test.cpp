@@ -41,26 +41,25 @@ constexpr const char* kFenced = "FENCED";
 constexpr const char* kOneUse = "ONE_USE";
 constexpr const char* kLiar = "ONE_USE BY_CALLS LIAR";
 
-INSTANTIATE_TEST_SUITE_P(Planted, OneSidedFault,
-                         testing::Values(
-                             // the initiator
-                             ModelCase{kRegion, "LOOK_BEFORE_ENTRY"}, ModelCase{kRegion, "LEAVE_BEFORE_COPY"},
-                             ModelCase{kRegion, "WEAK_LOOK"}, ModelCase{kRegion, "WEAK_ENTRY"},
-                             ModelCase{kRegion, "WEAK_EXIT"}, ModelCase{kRegion, "NO_TURN"},
-                             ModelCase{kFenced, "NO_FENCE"},
-                             // the owner
-                             ModelCase{kRegion, "WEAK_PUBLICATION"}, ModelCase{kRegion, "WEAK_WATCH"},
-                             ModelCase{kRegion, "NO_BARRIER"}, ModelCase{kRegion, "REUSE_BEFORE_WAIT"},
-                             ModelCase{kRegion, "WAIT_FOR_THE_DEAD"}, ModelCase{kRegion, "COUNT_STRANGERS"},
-                             ModelCase{kFenced, "NO_BARRIER"},
-                             // one-shot regions
-                             ModelCase{kOneUse, "WEAK_LOOK"}, ModelCase{kOneUse, "WEAK_TELLING"},
-                             ModelCase{kOneUse, "TELL_AFTER_LEAVING"}, ModelCase{kOneUse, "CLAIM_WITHOUT_SWAP"},
-                             ModelCase{kOneUse, "CLAIM_ANY_KEY"}, ModelCase{kOneUse, "CANCEL_WHAT_IS_TAKEN"},
-                             // outside the arena, where the owner does not trust the table
-                             ModelCase{kLiar, "BELIEVE_THE_TABLE"}, ModelCase{kLiar, "CLOSE_WITHOUT_LOOK"},
-                             ModelCase{kLiar, "NO_BARRIER"}, ModelCase{kLiar, "NO_FENCE"}),
-                         [](const auto& instance) { return name_of(instance.param); });
+INSTANTIATE_TEST_SUITE_P(
+    Planted, OneSidedFault,
+    testing::ValuesIn(drawn<ModelCase>(
+        {// the initiator
+         ModelCase{kRegion, "LOOK_BEFORE_ENTRY"}, ModelCase{kRegion, "LEAVE_BEFORE_COPY"},
+         ModelCase{kRegion, "WEAK_LOOK"}, ModelCase{kRegion, "WEAK_ENTRY"}, ModelCase{kRegion, "WEAK_EXIT"},
+         ModelCase{kRegion, "NO_TURN"}, ModelCase{kFenced, "NO_FENCE"},
+         // the owner
+         ModelCase{kRegion, "WEAK_PUBLICATION"}, ModelCase{kRegion, "WEAK_WATCH"}, ModelCase{kRegion, "NO_BARRIER"},
+         ModelCase{kRegion, "REUSE_BEFORE_WAIT"}, ModelCase{kRegion, "WAIT_FOR_THE_DEAD"},
+         ModelCase{kRegion, "COUNT_STRANGERS"}, ModelCase{kFenced, "NO_BARRIER"},
+         // one-shot regions
+         ModelCase{kOneUse, "WEAK_LOOK"}, ModelCase{kOneUse, "WEAK_TELLING"}, ModelCase{kOneUse, "TELL_AFTER_LEAVING"},
+         ModelCase{kOneUse, "CLAIM_WITHOUT_SWAP"}, ModelCase{kOneUse, "CLAIM_ANY_KEY"},
+         ModelCase{kOneUse, "CANCEL_WHAT_IS_TAKEN"},
+         // outside the arena, where the owner does not trust the table
+         ModelCase{kLiar, "BELIEVE_THE_TABLE"}, ModelCase{kLiar, "CLOSE_WITHOUT_LOOK"}, ModelCase{kLiar, "NO_BARRIER"},
+         ModelCase{kLiar, "NO_FENCE"}})),
+    [](const auto& instance) { return name_of(instance.param); });
 
 }  // namespace
 }  // namespace fairlead::tests

@@ -21,8 +21,9 @@ TEST_P(WeakTaskQueue, IsFound) {
 }
 
 INSTANTIATE_TEST_SUITE_P(TaskQueueModel, WeakTaskQueue,
-                         testing::Values("WEAK_LINK", "WEAK_LINK_LOOK", "WEAK_COMPLETE", "WEAK_STATE_LOOK", "WEAK_BACK",
-                                         "WEAK_BACK_LOOK", "TAKE_LAST"),
+                         testing::ValuesIn(drawn<const char*>({"WEAK_LINK", "WEAK_LINK_LOOK", "WEAK_COMPLETE",
+                                                               "WEAK_STATE_LOOK", "WEAK_BACK", "WEAK_BACK_LOOK",
+                                                               "TAKE_LAST"})),
                          [](const auto& instance) { return std::string(instance.param); });
 
 }  // namespace
