@@ -44,8 +44,8 @@ Status ActiveMessages::activate(PortHandle handle, std::uint64_t secret, const A
 void ActiveMessages::close(std::uint32_t port_slot, base::Instant now) {
   const Port& port = ports_[port_slot];
   const Status gone = port.active->gone;
-  if (gone != Status::ok) left_.add(port.number, gone);
   const Status status = gone != Status::ok ? gone : Status::stale;
+  if (status != Status::stale) left_.add(port.number, status);  // a number that is not known is stale
   const auto refuse_arrival = [&](const Arrival& arrival) {
     if (arrival.kind != ActiveKind::request || arrival.status != Status::ok) return;
     refuse(ports_.handle(port_slot), {arrival.source, arrival.name, arrival.reply_access, arrival.word}, status, now);

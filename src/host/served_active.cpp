@@ -122,12 +122,11 @@ void ServedActive::leave() {
 
 void ServedActive::close(bool is_owner_gone) {
   const Status status = has_left_ ? Status::canceled : is_owner_gone ? Status::unreachable : Status::stale;
-  if (is_owner_gone && !has_left_) engine_.leave(port_, status);
+  engine_.leave(port_, status);  // also requests that arrive meanwhile are refused for this reason
   const auto end = [&](engine::Arrival& arrival) {
     refuse(arrival, status);
     engine_.release_arrival(port_, arrival);
   };
-  engine_.set_access(port_, {});  // nothing more shall arrive
   for (const Waiting& waiting : waiting_) end(*waiting.arrival);
   waiting_.clear();
   while (engine::Arrival* const arrival = engine_.next_arrival(port_)) end(*arrival);
