@@ -159,30 +159,28 @@ __attribute__((noinline)) void measured_net_fan(NetFan& fan) {
   for (std::size_t i = 0; i < NetFan::kInRound; ++i) fan.near.send(fan.to[i % fan.to.size()], 8);
 }
 
-/// Returns the time that is not to be counted: the receivers take all messages, the sender gets its events, and a round
-/// that woke somebody took longer than the others.
+/// Returns the time that is not to be counted: all but the median of the rounds, times their number. Between rounds the
+/// receivers take all messages, and the sender gets its events. A round that woke somebody takes longer than the others.
 Elsewhere net_fan(NetFan& fan, std::uint64_t messages) {
   using Clock = std::chrono::steady_clock;
-  constexpr Elsewhere kRoundMost = std::chrono::microseconds(NetFan::kInRound);  // no system call in each message
-  constexpr auto kTicks = std::chrono::milliseconds(20);                         // several of an engine's thread
-  Elsewhere elsewhere{}, counted{};
-  std::uint64_t rounds = 0, rounds_counted = 0;
-  for (; rounds * NetFan::kInRound < messages; ++rounds) {
+  constexpr int kWoken = 4;                              // times the fastest round
+  constexpr auto kTicks = std::chrono::milliseconds(20);  // several of an engine's thread
+  const auto start = Clock::now();
+  std::vector<Elsewhere> rounds;
+  Elsewhere fastest = Elsewhere::max();
+  while (rounds.size() * NetFan::kInRound < messages) {
     const auto begun = Clock::now();
     measured_net_fan(fan);
     const auto sent = Clock::now();
-    const bool has_woken = sent - begun > kRoundMost;
-    if (!has_woken) {
-      counted += sent - begun;
-      ++rounds_counted;
-    }
+    rounds.push_back(sent - begun);
+    fastest = std::min(fastest, rounds.back());
     for (int look = 0; look < 4; ++look) fan.poll_receivers();
     while (fan.near.idle.size() < NetFan::kInRound) fan.near.machine.deliver_all();
-    while (has_woken && Clock::now() - sent < kTicks) fan.poll_receivers();
-    elsewhere += Clock::now() - (has_woken ? begun : sent);
+    while (rounds.back() > kWoken * fastest && Clock::now() - sent < kTicks) fan.poll_receivers();
   }
-  if (rounds_counted == 0) return elsewhere;  // a slow tool counts instructions, not time
-  return elsewhere - counted / rounds_counted * (rounds - rounds_counted);
+  const auto middle = rounds.begin() + static_cast<std::ptrdiff_t>(rounds.size() / 2);
+  std::ranges::nth_element(rounds, middle);
+  return Clock::now() - start - *middle * static_cast<std::int64_t>(rounds.size());
 }
 
 // Active messages -------------------------------------------------------------------------------------------------
