@@ -5,8 +5,8 @@ function(fairlead_group target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${FAIRLEAD_UNITY} UNITY_BUILD_BATCH_SIZE 24)
 endfunction()
 
-# Precompiled headers save a third of a build that nobody repeats. A file of the library which forgets an include fails
-# without them, in ./dev check. PROGRAMS is for builds whose flags differ between the modules.
+# Precompiled headers save a third of a build that nobody repeats. They hide a missing include; ./dev check compiles each
+# file without them.
 set(FAIRLEAD_PRECOMPILED_HEADERS OFF CACHE STRING "compile the most included headers once: OFF, PROGRAMS (not the library) or ALL")
 
 # All targets of a group are compiled with the same flags; the first one makes the headers that the others reuse.

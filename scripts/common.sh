@@ -74,8 +74,8 @@ configure() {
   if command -v ccache >/dev/null; then
     faster=(-D CMAKE_CXX_COMPILER_LAUNCHER=ccache)  # it caches no object that uses precompiled headers
   elif [ "$preset" = release ]; then
-    # Without collecting its garbage, GCC needs an eighth less time.
-    faster+=(-D FAIRLEAD_PRECOMPILED_HEADERS=ALL -D CMAKE_CXX_FLAGS="--param ggc-min-heapsize=1048576")
+    # GCC collects its garbage only beyond a GiB; large files need up to an eighth less time.
+    faster+=(-D FAIRLEAD_PRECOMPILED_HEADERS=ALL -D CMAKE_CXX_FLAGS="${CXXFLAGS:+$CXXFLAGS }--param ggc-min-heapsize=1048576")
   fi
   echo "configuring the $preset build"
   cmake --preset "$preset" "${faster[@]}" "$@" >/dev/null
