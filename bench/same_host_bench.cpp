@@ -160,10 +160,11 @@ __attribute__((noinline)) void measured_net_fan(NetFan& fan) {
 }
 
 /// Returns the time that is not to be counted: all but the median of the rounds, times their number. Between rounds the
-/// receivers take all messages, and the sender gets its events. A round that woke somebody takes longer than the others.
+/// receivers take all messages, and the sender gets its events. A round that woke somebody takes longer than the
+/// others.
 Elsewhere net_fan(NetFan& fan, std::uint64_t messages) {
   using Clock = std::chrono::steady_clock;
-  constexpr int kWoken = 4;                              // times the fastest round
+  constexpr int kWoken = 4;                               // times the fastest round
   constexpr auto kTicks = std::chrono::milliseconds(20);  // several of an engine's thread
   const auto start = Clock::now();
   std::vector<Elsewhere> rounds;
