@@ -58,7 +58,7 @@ function(fairlead_test_program name label)
   endif()
   if(FAIRLEAD_TEST_WHOLE_PROGRAMS AND cost EQUAL 0)
     add_test(NAME ${FAIRLEAD_TEST_PREFIX}${name} COMMAND ${name})
-    set_tests_properties(${FAIRLEAD_TEST_PREFIX}${name} PROPERTIES TIMEOUT 600 LABELS ${label})
+    set_tests_properties(${FAIRLEAD_TEST_PREFIX}${name} PROPERTIES TIMEOUT 600 LABELS ${label} ENVIRONMENT GTEST_BRIEF=1)
   else()
     gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${FAIRLEAD_TEST_PREFIX}"
                          PROPERTIES TIMEOUT 120 LABELS ${label} COST ${cost} ${lock})

@@ -165,8 +165,9 @@ TEST_P(NetMessage, APollerGetsAllInOrderHoweverMuchItTakes) {
     std::uint64_t number = 0;
     event.buffer.read(event.offset, std::as_writable_bytes(std::span(&number, 1)));
     ++seen.at(number);
-    // Retransmitted messages arrive later. The first ones in shared memory may overtake the last ones over the network.
-    if (GetParam().fault.empty() && GetParam().path != "auto") EXPECT_EQ(number, arrived);
+    // Over UDP, retransmitted messages arrive later, also after a socket without room. The kernel, too, may exchange
+    // datagrams of a thread that changes processors.
+    if (GetParam().is_one_engine || GetParam().path == "shm") EXPECT_EQ(number, arrived);
     ++arrived;
   });
   ASSERT_EQ(other.add(*inbox, MessageReceive{.size_min = kSize, .messages_max = kMessages}), Status::ok);

@@ -31,10 +31,14 @@ bool ClientPort::read(Event& event) {
   return true;
 }
 
-// Clears the sleeper's announcement, if there is one. The host engine returns the nudge, which wakes the sleeper;
-// otherwise the end of the connection does.
 void ClientPort::interrupt() {
   is_interrupted_.store(true, std::memory_order_release);
+  wake_sleeper();
+}
+
+// Clears the sleeper's announcement, if there is one. The host engine returns the nudge, which wakes the sleeper;
+// otherwise the end of the connection does.
+void ClientPort::wake_sleeper() {
   if (page_.sleeper.sleeping.exchange(0, std::memory_order_acq_rel) != 0) socket_.nudge();
 }
 

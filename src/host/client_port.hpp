@@ -68,7 +68,10 @@ class ClientPort {
     engine::Completion completion;
     while (read(event))
       if (take(event, completion)) drained_.push_back(completion);
+    if (drained_.empty()) return;
+    events_.hand_back();
     drained_count_.store(drained_.size(), std::memory_order_release);
+    wake_sleeper();  // it may have looked after an event left the queue, and before it was counted here
   }
   bool has_arrival() const noexcept { return active && active->has_arrival(); }
   bool has_event() const noexcept { return drained_count_.load(std::memory_order_acquire) != 0 || !events_.is_empty(); }
@@ -122,6 +125,7 @@ class ClientPort {
   static constexpr std::uint64_t kNoDrops = ~0ULL;
 
   bool read(Event& event);
+  void wake_sleeper();
 
   const std::uint32_t generation_;
   std::uint32_t reserved_ = 0;

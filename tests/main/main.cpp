@@ -9,8 +9,11 @@
 
 #include "tests/main/skip_rule.hpp"
 #include "tests/main/thread_sanitizer.hpp"
+#include "tests/main/time_limit.hpp"
 
 namespace {
+
+constexpr unsigned kSecondsOfTest = 240;  // a busy processor and a sanitizer included
 
 std::string text_of(const char* variable) {
   const char* text = std::getenv(variable);
@@ -30,6 +33,9 @@ int main(int count, char** words) {
   auto rule = std::make_unique<SkipRule>(std::move(*allowed), text_of("FAIRLEAD_TEST_NO_SKIPS") == "1",
                                          text_of("FAIRLEAD_TEST_SKIP_LOG"));
   testing::UnitTest::GetInstance()->listeners().Append(rule.release());
+  const std::string seconds = text_of("FAIRLEAD_TEST_SECONDS");
+  auto limit = std::make_unique<TimeLimit>(seconds.empty() ? kSecondsOfTest : std::stoul(seconds));
+  testing::UnitTest::GetInstance()->listeners().Append(limit.release());
   stop_sanitizers_thread();
   return RUN_ALL_TESTS();
 }
