@@ -19,6 +19,7 @@ class Fifo {
   const T& front() const noexcept { return values_[first_ & mask()]; }
   /// Returns the value at `index` from the front.
   T& operator[](std::size_t index) noexcept { return values_[(first_ + index) & mask()]; }
+  const T& operator[](std::size_t index) const noexcept { return values_[(first_ + index) & mask()]; }
 
   /// The number of the last value pushed; 0 if there was none.
   std::size_t last_number() const noexcept { return end_; }

@@ -118,7 +118,7 @@ class Driver {
   bool look_by(Progress&& progress);
   /// Waits until a port has news or is interrupted, or until `deadline`. Returns true if a port has news.
   bool wait(std::span<engine::Port* const> ports, base::Instant deadline);
-  /// Makes passes until peers are owed nothing, for 100 ms at most.
+  /// Makes passes until peers are owed nothing, for 100 ms at most. Cancelled messages are owed to nobody.
   void linger();
   /// Lingers, tells all peers that the engine ends, and ends all sessions.
   void take_leave();

@@ -21,6 +21,7 @@ class Hotel {
     segment->records = 0;
     segment->numbers = 0;
     segment->outcomes_wanted = 0;
+    segment->given_up = 0;
     segment->ordered_before = 0;
     segment->transmissions = 0;
     segment->is_waiting = false;

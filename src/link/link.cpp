@@ -251,6 +251,14 @@ bool Link::mark_refused(PeerHandle handle, OperationHandle name, Status status) 
   return peer != nullptr && state_->shorts.mark_refused(*peer, name, status);
 }
 
+bool Link::is_owing() const {
+  if (state_->context.counters.messages_pending == 0) return false;
+  for (std::uint32_t slot = 0; slot < state_->peers.slots(); ++slot)
+    if (const Peer* const peer = state_->peers.at(slot); peer != nullptr && SendQueues::is_owing_long(*peer))
+      return true;
+  return state_->shorts.are_owing();
+}
+
 std::uint64_t Link::count_pending(std::uint32_t owner) {
   return state_->shorts.count_pending(owner);
 }

@@ -245,6 +245,8 @@ class Link {
   /// The peer reports that no buffer or port accepted the message: sets the status of its outcome. Returns false if
   /// there is no such message to that peer.
   bool mark_refused(PeerHandle peer, OperationHandle name, Status status);
+  /// Returns whether a message is pending that was not cancelled. Slow: for the end of the engine.
+  bool is_owing() const;
   /// Returns how many messages of send_short() have an outcome that was not fetched. Slow: for the simulator.
   std::uint64_t count_pending(std::uint32_t owner);
   /// Takes a message back; O(1). When it returns, nothing refers to the caller's memory any more. True: the message

@@ -67,6 +67,7 @@ struct Segment {
   std::uint32_t records = 0;          // in the block
   std::uint32_t numbers = 0;          // given to records so far
   std::uint32_t outcomes_wanted = 0;  // bit i: the sender wants the outcome of record i
+  std::uint32_t given_up = 0;         // bit i: the sender cancelled record i, which was already sent
   // for a block of ordered messages: number of long ones to this peer that leave first
   std::uint32_t ordered_before = 0;
 
@@ -99,6 +100,8 @@ struct Segment {
     ++records;
   }
   bool is_wanted(std::uint32_t index) const { return ((outcomes_wanted >> index) & 1) != 0; }
+  /// Returns whether the sender still wants a record to arrive.
+  bool is_owing() const { return !is_ended && (~given_up & ((std::uint32_t{1} << records) - 1)) != 0; }
   /// Removes a message's record from the block.
   void take_out(std::uint32_t index);
   /// Return the index of the record without an owner that has this cookie, or of the record with this number; `records`

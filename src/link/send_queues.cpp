@@ -147,11 +147,20 @@ bool SendQueues::cancel(Peer& peer, Reference reference, std::uint64_t cookie) {
   return true;
 }
 
+bool SendQueues::is_owing_long(const Peer& peer) {
+  const auto is_wanted = [](const Message& message) { return !message.is_void; };
+  return std::ranges::any_of(peer.messages, is_wanted) || std::ranges::any_of(peer.messages_cut, is_wanted);
+}
+
 /// Cancels a short message whose segment waits for its first transmission.
 bool SendQueues::cancel_embedded(const Peer& peer, Segment& segment, std::uint64_t cookie) {
-  if (segment.block == nullptr || segment.peer != &peer || !segment.is_unsent()) return false;
+  if (segment.block == nullptr || segment.peer != &peer) return false;
   const std::uint32_t index = segment.find_cookie(cookie);
   if (index == segment.records) return false;
+  if (!segment.is_unsent()) {
+    segment.given_up |= std::uint32_t{1} << index;
+    return false;
+  }
   const bool is_wanted = segment.is_wanted(index);
   take_out(segment, index);
   context_.news.finish(cookie, is_wanted, Status::canceled);

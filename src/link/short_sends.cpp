@@ -37,6 +37,7 @@ Outcome ShortSends::end(Segment& segment, std::uint32_t index) {
     context_.news.finish(record.cookie, false, Status::canceled);
   } else {
     segment.outcomes_wanted &= ~(std::uint32_t{1} << index);
+    segment.given_up |= std::uint32_t{1} << index;
   }
   return {record.cookie, Status::canceled, record.owner, record.length};
 }
@@ -48,6 +49,14 @@ bool ShortSends::mark_refused(const Peer& peer, OperationHandle name, Status sta
   if (record.owner == Outcome::kNobody) return false;
   record.status = status;
   return true;
+}
+
+bool ShortSends::are_owing() {
+  for (std::uint32_t room = 0; room < context_.hotel.rooms(); ++room) {
+    const Segment* const segment = context_.hotel.with_block(room);
+    if (segment != nullptr && segment->is_owing()) return true;
+  }
+  return false;
 }
 
 std::uint64_t ShortSends::count_pending(std::uint32_t owner) {

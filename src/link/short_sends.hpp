@@ -19,6 +19,8 @@ class ShortSends {
   std::optional<Outcome> end_any_early(std::uint32_t owner, std::uint32_t& first);
   bool mark_refused(const Peer& peer, OperationHandle name, Status status);
   std::uint64_t count_pending(std::uint32_t owner);
+  /// As Link::is_owing(), for messages of any owner that are copied.
+  bool are_owing();
 
  private:
   struct Found {

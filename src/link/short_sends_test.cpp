@@ -147,11 +147,29 @@ TEST_F(ShortSendsOfLink, WhatIsNotSentDoesNotArriveAfterItsEnd) {
   expect_at_rest();
 }
 
+TEST_F(ShortSendsOfLink, WhatIsCancelledIsOwedToNobody) {
+  open();
+  EXPECT_FALSE(near_.link.is_owing());
+  auto names = send({8, 8, 8});
+  carry(near_, far_, true);
+  for (const auto name : send({8, 8})) names.push_back(name);  // not sent yet
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    EXPECT_TRUE(near_.link.is_owing()) << i;
+    ASSERT_TRUE(near_.link.end_early(kOwner, names[i])) << i;
+  }
+  EXPECT_EQ(near_.link.counters().messages_pending, 3U) << "they are sent again";
+  EXPECT_FALSE(near_.link.is_owing());
+  for (int i = 0; i < 100; ++i) pass();
+  EXPECT_EQ(far_.arrived.size(), 3U);
+  expect_at_rest();
+}
+
 TEST_F(ShortSendsOfLink, OneThatIsOutArrivesAndItsOutcomeIsNobodys) {
   open();
   const auto names = send({8, 8, 8});
   carry(near_, far_, true);
   ASSERT_TRUE(near_.link.end_early(kOwner, names[1]));
+  EXPECT_TRUE(near_.link.is_owing());
   for (int i = 0; i < 100; ++i) pass();
   EXPECT_EQ(far_.arrived.size(), 3U) << "sent again";
   const auto all = outcomes();

@@ -194,6 +194,10 @@ bool Transport::is_quiet() const {
   return std::ranges::all_of(busy_, [&](std::uint32_t index) { return peers_[index].is_idle(); });
 }
 
+bool Transport::is_owing() const {
+  return std::ranges::any_of(busy_, [&](std::uint32_t index) { return peers_[index].is_owing(); });
+}
+
 void Transport::take_leave() {
   is_leaving_ = true;
   connections_->take_leave();

@@ -136,6 +136,8 @@ class Transport {
   bool has_peers() const { return !peers_.empty(); }
   /// Returns whether nothing is left to send and no outcome is awaited.
   bool is_quiet() const;
+  /// Returns whether a message is pending that was not cancelled. Slow: for the end of the engine.
+  bool is_owing() const;
   /// Checks all invariants, and ends the process if one is violated. Slow: for the simulator.
   void check();
   /// Returns how many messages of send_short() are not complete.

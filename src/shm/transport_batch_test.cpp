@@ -27,7 +27,7 @@ class TransportBatch : public engine::EnginePair {
     parts_.clear();
   }
   /// Makes one message of each size. Returns how many took the fast path.
-  std::size_t send(const std::vector<std::size_t>& sizes) {
+  std::size_t send(const std::vector<std::size_t>& sizes, std::vector<engine::OperationHandle>* names_of = nullptr) {
     std::vector<link::SendPart> parts;
     for (const std::size_t size : sizes) {
       auto& bytes = sent_.emplace_back(size);
@@ -38,7 +38,10 @@ class TransportBatch : public engine::EnginePair {
     parts_.insert(parts_.end(), parts.begin(), parts.end());
     std::vector<engine::OperationHandle> names(parts.size());
     const link::PeerHandle* const peer = near_.engine->find_local(to_.engine);
-    return peer == nullptr ? 0 : near_.engine->messages().send_short(near_.port, *peer, to_.port, parts, names, now_);
+    if (peer == nullptr) return 0;
+    const std::size_t count = near_.engine->messages().send_short(near_.port, *peer, to_.port, parts, names, now_);
+    if (names_of != nullptr) *names_of = names;
+    return count;
   }
   Connection& peer_ring() {
     Connections& connections = *near_.engine->connections();
@@ -83,6 +86,17 @@ TEST_F(TransportBatch, AllArriveInOrderWhateverTheirSizes) {
     EXPECT_EQ(end->status, Status::ok);
     EXPECT_EQ(end->length, sizes[i]);
   }
+}
+
+// An engine that ends waits for its messages, unless they were cancelled.
+TEST_F(TransportBatch, WhatIsCancelledIsOwedToNobody) {
+  std::vector<engine::OperationHandle> names;
+  ASSERT_EQ(send({8, 8, 5000}, &names), 3u);
+  for (const engine::OperationHandle name : names) {
+    EXPECT_TRUE(near_.engine->is_owing());
+    EXPECT_TRUE(near_.engine->messages().cancel(near_.port, name, now_));
+  }
+  EXPECT_FALSE(near_.engine->is_owing());
 }
 
 TEST_F(TransportBatch, GoOnInTheNextBuffer) {

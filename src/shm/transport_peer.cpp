@@ -47,4 +47,15 @@ std::optional<link::Notice> TransportPeers::end_arriving(std::uint32_t index) {
                       .target = std::exchange(arriving, {}).target};
 }
 
+bool TransportPeer::is_owing() const {
+  const auto any = [](const auto& all, const auto& is_wanted) {
+    for (std::size_t i = 0; i < all.size(); ++i)
+      if (is_wanted(all[i])) return true;
+    return false;
+  };
+  const auto is_waiting = [](const Waiting& waiting) { return !waiting.is_void; };
+  return any(shorts, is_waiting) || any(longs, is_waiting) ||
+         any(pending, [&](const Pending& one) { return one.owner != Pending::kNobody || !has_ended(one); });
+}
+
 }  // namespace fairlead::shm

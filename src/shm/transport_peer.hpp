@@ -102,6 +102,8 @@ struct TransportPeer {
   base::Instant moved_at{};
   base::Instant seek_until{}, seek_next{};
   bool is_idle() const { return shorts.empty() && longs.empty() && pending.empty(); }
+  /// Returns whether a message waits or is pending that was not cancelled.
+  bool is_owing() const;
   /// Returns whether the pending message has completed already: taken back or refused.
   bool has_ended(const Pending& one) const {
     return one.length == Pending::kNoTicket || (one.length != 0 && !tickets->is_good(one.length));
