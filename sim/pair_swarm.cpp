@@ -223,8 +223,8 @@ class PairSwarm {
                 "host {} is left with {} operations, {} placements, {} answers", host.number, use.operations,
                 use.placements, use.deferred);
       const shm::Transport* const shm = std::as_const(*host.engine).shm_transport();
-      SIM_CHECK(findings_, shm == nullptr || shm->is_quiet(), "host {}: messages are left for its machine",
-                host.number);
+      SIM_CHECK(findings_, shm == nullptr || !shm->has_any(shm::Transport::Pendings::all),
+                "host {}: messages are left for its machine", host.number);
       const link::LinkCounters& link = host.engine->link()->counters();
       SIM_CHECK(findings_, link.is_consistent() && link.messages_pending == 0 && link.segments_in_flight == 0,
                 "host {}: the link is left with {} messages and {} segments in flight", host.number,

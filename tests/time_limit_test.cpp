@@ -31,10 +31,10 @@ Finished run_it(const std::vector<std::string>& environment) {
 TEST(TimeLimit, ATestThatHangsIsNamed) {
   const Finished ended = run_it({"FAIRLEAD_TEST_SECONDS=1"});
   EXPECT_EQ(ended.exit_code, 0);
-  EXPECT_THAT(ended.output, Not(HasSubstr("has not ended")));
+  EXPECT_THAT(ended.error_output, Not(HasSubstr("has not ended")));
   const Finished hung = run_it({"FAIRLEAD_TEST_HANG=1", "FAIRLEAD_TEST_SECONDS=1"});
   EXPECT_NE(hung.exit_code, 0);
-  EXPECT_THAT(hung.output, HasSubstr("TimeLimit.OneThatHangsWhenItIsTold has not ended within 1 s"));
+  EXPECT_THAT(hung.error_output, HasSubstr("TimeLimit.OneThatHangsWhenItIsTold has not ended within 1 s"));
 }
 
 }  // namespace

@@ -80,7 +80,8 @@ void Driver::stop() {
     thread_.join();
   }
   everyone->leave(*this);
-  take_leave();
+  constexpr auto kPauseMost = std::chrono::microseconds(3200);  // a user waits, perhaps for a peer that stands still
+  part(kPauseMost);
   if (engine_->path() != nullptr && base::is_logged(LogLevel::info, LogTopic::engine))
     base::log(LogLevel::info, LogTopic::engine, engine_->address().to_string(), "the engine has ended");
 }
@@ -199,8 +200,13 @@ bool Driver::rest_if_polled(std::uint64_t& sleeps_seen) {
 }
 
 void Driver::take_leave() {
+  constexpr auto kPauseMost = std::chrono::microseconds(25'600);  // the other ranks of a job may not run meanwhile
+  part(kPauseMost);
+}
+
+void Driver::part(base::Duration pause_most) {
   linger();
-  say_goodbye();
+  say_goodbye(pause_most);
   const Locked lock(*this);
   engine_->farewell(base::MonotonicClock::now());
 }
@@ -217,11 +223,11 @@ void Driver::linger() {
   }
 }
 
-/// Tells all peers that the engine ends, until all have answered. It is repeated with growing pauses, because it may be
-/// lost, and given up after some 6 ms: a peer that cannot run for so long finds the word in its socket.
-void Driver::say_goodbye() {
-  constexpr auto kFirst = std::chrono::microseconds(200), kMost = std::chrono::microseconds(3200);
-  for (auto pause = kFirst; pause <= kMost; pause *= 2) {
+/// Tells all peers that the engine ends, until all have answered. It is repeated with pauses that grow up to
+/// `pause_most`, because it may be lost. A peer that does not run finds it in its socket.
+void Driver::say_goodbye(base::Duration pause_most) {
+  constexpr auto kPauseFirst = std::chrono::microseconds(200);
+  for (base::Duration pause = kPauseFirst; pause <= pause_most; pause *= 2) {
     auto now = base::MonotonicClock::now();
     {
       const Locked lock(*this);

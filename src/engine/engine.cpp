@@ -105,7 +105,8 @@ qp::QueuePairs& Engine::make_pairs() {
 bool Engine::is_owing() const {
   if (!transports_) return false;
   return messages_.is_owing() || active_.is_owing() || transports_->link().is_owing() ||
-         (pairs_ && pairs_->is_owing()) || (shm_transport() != nullptr && shm_transport()->is_owing());
+         (pairs_ && pairs_->is_owing()) ||
+         (shm_transport() != nullptr && shm_transport()->has_any(shm::Transport::Pendings::wanted));
 }
 
 void Engine::farewell(base::Instant now) {

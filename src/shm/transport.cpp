@@ -190,12 +190,10 @@ void Transport::look_after(std::uint32_t index, base::Instant now) {
   expire_at_ = std::min(expire_at_, now + options_.give_up_after / 8);
 }
 
-bool Transport::is_quiet() const {
-  return std::ranges::all_of(busy_, [&](std::uint32_t index) { return peers_[index].is_idle(); });
-}
-
-bool Transport::is_owing() const {
-  return std::ranges::any_of(busy_, [&](std::uint32_t index) { return peers_[index].is_owing(); });
+bool Transport::has_any(Pendings which) const {
+  return std::ranges::any_of(busy_, [&](std::uint32_t index) {
+    return which == Pendings::all ? !peers_[index].is_idle() : peers_[index].is_owing();
+  });
 }
 
 void Transport::take_leave() {

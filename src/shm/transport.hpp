@@ -134,10 +134,9 @@ class Transport {
   const TransportCounters& counters() const { return counters_; }
   bool is_forced() const { return options_.is_forced; }
   bool has_peers() const { return !peers_.empty(); }
-  /// Returns whether nothing is left to send and no outcome is awaited.
-  bool is_quiet() const;
-  /// Returns whether a message is pending that was not cancelled. Slow: for the end of the engine.
-  bool is_owing() const;
+  /// Returns whether a message is left to send or has not been read: any, or one that was not cancelled. Slow.
+  enum class Pendings : std::uint8_t { all, wanted };
+  bool has_any(Pendings which) const;
   /// Checks all invariants, and ends the process if one is violated. Slow: for the simulator.
   void check();
   /// Returns how many messages of send_short() are not complete.
