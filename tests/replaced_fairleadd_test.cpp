@@ -86,7 +86,15 @@ class ReplacedFairleadd : public testing::Test {
     }
     return true;
   }
-  Finished replace(int number) const { return run({built(), "--replace", "--socket", socket(number)}); }
+  /// Tries again if peers did not come to rest, which they may not on busy processors.
+  Finished replace(int number) const {
+    Finished done;
+    comes_true([&] {
+      done = run({built(), "--replace", "--socket", socket(number)});
+      return !done.error_output.contains("has not acknowledged all that was sent to it");
+    });
+    return done;
+  }
 
   std::string folder_, address_;
 };
@@ -404,12 +412,13 @@ class ReplacedWithQueuePairs : public ReplacedFairleadd, public testing::WithPar
       const std::uint64_t before = requests(engines);
       return comes_true([&] { return requests(engines) >= before + kGoesOn || client.wait(0ms) != -1; });
     };
+    const auto told = [&] { return client.output() + client.error_output() + server.output() + server.error_output(); };
     for (int i = 0; i < kTimes; ++i) {
       const int host = i % static_cast<int>(daemons.size());
-      ASSERT_TRUE(goes_on()) << i;
+      ASSERT_TRUE(goes_on()) << i << told();
       const Finished done = replace(host);
-      ASSERT_EQ(done.exit_code, 0) << i << ": " << done.error_output << client.error_output();
-      EXPECT_TRUE(goes_on()) << i;
+      ASSERT_EQ(done.exit_code, 0) << i << ": " << done.error_output << told();
+      EXPECT_TRUE(goes_on()) << i << told();
       ASSERT_EQ(client.wait(0ms), -1) << i << client.output() << client.error_output() << server.error_output();
       ASSERT_EQ(server.wait(0ms), -1) << i << server.output() << server.error_output();
     }
@@ -442,10 +451,10 @@ TEST_P(ReplacedWithQueuePairs, OfOneDaemon) {
 }
 
 // ibv_rc_pingpong verifies all data, the others check each completion: sends, writes, reads, shared receive queues,
-// datagrams.
+// datagrams. Each receive of a datagram waits for the daemon, which takes long on busy processors: 64 instead of 512.
 INSTANTIATE_TEST_SUITE_P(Programs, ReplacedWithQueuePairs,
                          testing::Values("ibv_rc_pingpong -g 0 -c", "ib_write_bw -s 65536", "ib_read_bw -s 65536",
-                                         "ibv_srq_pingpong -g 0", "ib_send_bw -c UD -s 1024"));
+                                         "ibv_srq_pingpong -g 0", "ib_send_bw -c UD -s 1024 -r 64"));
 
 /// As above, in sealed sessions whose keys change often.
 class ReplacedSealed : public ReplacedFairleadd {};
