@@ -1,6 +1,7 @@
 #include "qp/notice_stream.hpp"
 
 #include <sys/eventfd.h>
+#include <sys/uio.h>
 
 namespace fairlead::qp {
 
@@ -11,6 +12,12 @@ bool NoticeStream::produce(const Notice& notice) {
   }
   ::eventfd_write(semaphore_.get(), 1);
   return true;
+}
+
+bool NoticeStream::take_back() {
+  eventfd_t one = 0;
+  const iovec to{&one, sizeof one};
+  return ::preadv2(semaphore_.get(), &to, 1, -1, RWF_NOWAIT) == sizeof one;
 }
 
 }  // namespace fairlead::qp

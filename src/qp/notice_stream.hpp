@@ -30,8 +30,11 @@ class NoticeStream {
 
   /// Returns false if the queue is full: the consumer has not taken the last kCapacity notices.
   bool produce(const Notice& notice);
-  /// Returns the next notice, or null. The consumer has read the descriptor before, which decrements the semaphore.
+  /// Returns the next notice, or null. The consumer reads the descriptor before, which decrements the semaphore, or
+  /// calls take_back() after it.
   const Notice* consume() { return notices_.consume(); }
+  /// Decrements the semaphore without blocking, whatever the descriptor's flags. Returns false if it is zero.
+  bool take_back();
   /// Returns whether consume() would return one.
   bool has_any() const { return !notices_.is_empty(); }
   int descriptor() const { return semaphore_.get(); }

@@ -220,6 +220,47 @@ TEST(CompletionQueue, AnEmptyChannelThatDoesNotBlockSaysAgain) {
   EXPECT_EQ(side.channel.get_event().error().system_errno, EAGAIN);
 }
 
+// Otherwise a program that waits in poll() would block in get_event().
+TEST(CompletionQueue, EventsThatWereNotFetchedGoWithTheQueue) {
+  Side side(1, Road::self);
+  const int descriptor = side.channel.descriptor();
+  const auto complete_on = [&](CompletionQueue& queue) {
+    auto pair = *QueuePair::create(side.domain, {.send_queue = &queue, .receive_queue = &queue, .capacity = {}});
+    move_up(pair, attributes_for({}, side.device, pair.number(), 1, 1), QpState::rts);
+    ASSERT_EQ(queue.request_notify(false), 0);
+    ASSERT_EQ(pair.post_send({.id = 1, .sges = {}, .opcode = SendOpcode::write, .flags = send_flags::signaled}), 0);
+    ASSERT_TRUE(pair.destroy());
+  };
+  auto first = *CompletionQueue::create(side.context, {.capacity = 4, .channel = &side.channel, .cookie = 1});
+  auto second = *CompletionQueue::create(side.context, {.capacity = 4, .channel = &side.channel, .cookie = 2});
+  complete_on(first);
+  complete_on(second);
+  ASSERT_TRUE(is_readable(descriptor));
+  EXPECT_TRUE(first.destroy());
+  EXPECT_TRUE(is_readable(descriptor));
+  EXPECT_EQ(*side.channel.get_event(), 2u);
+  EXPECT_FALSE(is_readable(descriptor));
+  second.ack_events(1);
+
+  complete_on(second);
+  EXPECT_TRUE(second.destroy());
+  EXPECT_FALSE(is_readable(descriptor));
+}
+
+TEST(CompletionQueue, AsynchronousEventsGoWithTheirQueuePair) {
+  Connected c(Road::self);
+  const Sge from = c.a.sge(0, 8);
+  const SendRequest refused{.id = 1,
+                            .sges = {&from, 1},
+                            .opcode = SendOpcode::write,
+                            .rkey = c.b.region.rkey() + 1,
+                            .remote_addr = c.b.remote(0)};
+  ASSERT_EQ(c.pa.post_send(refused), 0);
+  ASSERT_TRUE(is_readable(c.b.context.async_descriptor()));
+  EXPECT_TRUE(c.pb.destroy());
+  EXPECT_FALSE(is_readable(c.b.context.async_descriptor()));
+}
+
 TEST(CompletionQueue, ASleeperIsWokenThoughNobodyPolls) {
   Connected c(Road::udp);
   const Sge to = c.b.sge(0, 100);

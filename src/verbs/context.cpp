@@ -2,8 +2,6 @@
 
 #include <fairlead/verbs/device.hpp>
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
@@ -71,52 +69,6 @@ std::unexpected<Error> failure(Error error) {
 Result<> check_alive(const ContextState& context) {
   if (!context.is_dead()) return {};
   return failure(EIO, "this device was opened before fork(): open it again in the child");
-}
-
-// Owners of events ---------------------------------------------------------------------------------------------------
-
-std::uint64_t EventOwners::add(std::uint64_t cookie) {
-  const std::scoped_lock lock(mutex_);
-  owners_[next_number_] = {.cookie = cookie};
-  return next_number_++;
-}
-
-void EventOwners::remove(std::uint64_t number) {
-  std::unique_lock lock(mutex_);
-  acknowledged_.wait(lock, [&] {
-    const auto found = owners_.find(number);
-    return found == owners_.end() || found->second.got == found->second.acknowledged;
-  });
-  owners_.erase(number);
-}
-
-Result<qp::Notice> EventOwners::get(qp::NoticeStream& stream, std::uint64_t& cookie) {
-  for (;;) {
-    std::uint64_t taken = 0;
-    if (::read(stream.descriptor(), &taken, sizeof taken) != sizeof taken) {
-      return failure(errno, "no event is there");
-    }
-    const std::scoped_lock lock(mutex_);
-    const qp::Notice* next = stream.consume();
-    if (next == nullptr) continue;
-    const qp::Notice notice = *next;
-    const auto found = owners_.find(notice.cookie);
-    if (found == owners_.end()) continue;
-    ++found->second.got;
-    cookie = found->second.cookie;
-    return notice;
-  }
-}
-
-void EventOwners::acknowledge(std::uint64_t number, std::uint32_t count) {
-  {
-    const std::scoped_lock lock(mutex_);
-    const auto found = owners_.find(number);
-    if (found == owners_.end()) return;
-    EventTally& tally = found->second;
-    tally.acknowledged += std::min(count, tally.got - tally.acknowledged);
-  }
-  acknowledged_.notify_all();
 }
 
 // Contexts -----------------------------------------------------------------------------------------------------------

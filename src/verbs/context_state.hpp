@@ -2,45 +2,19 @@
 // The state that a context shares with all objects made in it: the device's engine, limits, and owners of events.
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <unordered_map>
 
 #include <fairlead/verbs/device.hpp>
 
 #include "base/interface_watch.hpp"
 #include "base/process_mark.hpp"
 #include "engine/core.hpp"
+#include "verbs/event_owners.hpp"
 
 namespace fairlead::verbs {
-
-/// Delivered and acknowledged events of one object. Destroying the object waits until both counts are equal.
-struct EventTally {
-  std::uint64_t cookie = 0;  // set by the application
-  std::uint32_t got = 0, acknowledged = 0;
-};
-
-/// The objects that notices of one stream can name. Notices for an object that is gone are dropped.
-class EventOwners {
- public:
-  /// Registers an owner. Returns its number for use in notices.
-  std::uint64_t add(std::uint64_t cookie);
-  /// Removes an owner, after waiting until the application has acknowledged all events that it got.
-  void remove(std::uint64_t number);
-  /// Returns the next notice whose owner still exists; reads the stream's descriptor, which may block. `cookie`
-  /// receives the owner's cookie. The notice's own cookie is the owner's number.
-  Result<qp::Notice> get(qp::NoticeStream& stream, std::uint64_t& cookie);
-  void acknowledge(std::uint64_t number, std::uint32_t count);
-
- private:
-  std::mutex mutex_;
-  std::condition_variable acknowledged_;
-  std::uint64_t next_number_ = 1;
-  std::unordered_map<std::uint64_t, EventTally> owners_;
-};
 
 /// Bounds the number of objects of one kind in a context.
 class Quota {

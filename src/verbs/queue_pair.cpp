@@ -41,7 +41,7 @@ struct PairState {
     if (!is_open.exchange(false)) return false;
     if (!context->is_dead()) {
       context->pair_core->close_pair(pair);
-      context->event_owners.remove(number_in_context);
+      context->event_owners.remove(number_in_context, *context->events);
     }
     if (send_queue) --send_queue->users;
     if (receive_queue) --receive_queue->users;
@@ -109,7 +109,7 @@ Result<> open(PairState& state, const qp::PairPlan& plan) {
     state.number = opened->number;
     return {};
   }
-  context.event_owners.remove(state.number_in_context);
+  context.event_owners.remove(state.number_in_context, *context.events);
   context.pairs.give();
   return failure(std::move(opened.error()));
 }

@@ -29,7 +29,7 @@ struct QueueState {
   ~QueueState() {
     if (!context) return;  // creation failed for lack of memory
     // From here on, the callback is not called any more.
-    if (event_thread && !is_dead()) channel->owners.remove(number_in_channel);
+    if (event_thread && !is_dead()) channel->owners.remove(number_in_channel, *channel->stream);
     if (stream != nullptr && !context->is_dead()) context->pair_core->close_completions(stream);
     if (channel) --channel->queues;
     context->queues.give();
@@ -38,8 +38,8 @@ struct QueueState {
   bool is_dead() const { return context->is_dead(); }
   /// Unregisters the queue as an owner of notices: from now on they are dropped.
   void drop_names() {
-    if (channel) channel->owners.remove(number_in_channel);
-    context->event_owners.remove(number_in_context);
+    if (channel) channel->owners.remove(number_in_channel, *channel->stream);
+    context->event_owners.remove(number_in_context, *context->events);
   }
 
   std::shared_ptr<ContextState> context;

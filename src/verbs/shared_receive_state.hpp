@@ -13,7 +13,7 @@ struct SharedReceiveState {
     ContextState& context = *domain->context;
     if (!context.is_dead()) {
       if (is_open) context.pair_core->close_receive_queue(receives);
-      context.event_owners.remove(number_in_context);
+      context.event_owners.remove(number_in_context, *context.events);
     }
     if (xrc_domain) {
       --xrc_domain->members;
