@@ -57,6 +57,13 @@ class EmbeddedPairs final : public qp::PairCore {
   bool progress() override;
   void linger() override;
 
+  /// Returns call(pairs), made under the engine's lock.
+  template <typename Call>
+  auto locked(Call&& call) {
+    const Driver::Locked lock(driver_);
+    return call(driver_.engine().pairs());
+  }
+
   // What queue pairs that were handed over need (qp/pairs_handover.hpp).
   qp::CompletionStream* give_notices(qp::PairHandle pair, qp::NoticeStream* notices, std::uint64_t cookie);
   bool give_notices(qp::ReceiveQueueHandle queue, qp::NoticeStream* notices, std::uint64_t cookie);

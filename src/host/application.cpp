@@ -132,9 +132,6 @@ void Application::leave() {
 
 Result<> Application::open_pairs(PairTools& tools, PairMemory memory) {
   if (pairs_ || is_leaving_) return std::unexpected(Error{Status::in_use, 0, "this process has queue pairs already"});
-  qp::PairCore* const core = core_->pairs();
-  if (core == nullptr)
-    return std::unexpected(Error{Status::not_supported, 0, "this engine does not support queue pairs"});
   if (quota_.pairs == 0) {
     return std::unexpected(
         Error{Status::not_permitted, EPERM,
@@ -142,7 +139,7 @@ Result<> Application::open_pairs(PairTools& tools, PairMemory memory) {
                           "pairs=); add pairs=N to the rule, or set FAIRLEAD_CORE=embedded",
                           name())});
   }
-  auto pairs = ApplicationPairs::open(*core, tools, std::move(memory), quota_);
+  auto pairs = ApplicationPairs::open(core_->own_pairs(), tools, std::move(memory), quota_);
   if (!pairs) return std::unexpected(std::move(pairs.error()));
   pairs_ = std::move(*pairs);
   return {};

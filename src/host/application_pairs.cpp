@@ -9,23 +9,25 @@
 
 #include "base/say.hpp"
 #include "host/pair_calls.hpp"
+#include "host/pair_refusals.hpp"
 #include "qp/opcode_traits.hpp"
 #include "wire/pair_words.hpp"
 
 namespace fairlead::host {
 namespace {
 
-using Target = PairPosts::Target;
 using verbs::AsyncEventType;
 
 }  // namespace
 
-Result<std::unique_ptr<ApplicationPairs>> ApplicationPairs::open(qp::PairCore& core, PairTools& tools,
+Result<std::unique_ptr<ApplicationPairs>> ApplicationPairs::open(embedded::EmbeddedPairs& core, PairTools& tools,
                                                                  PairMemory memory, const Quota& quota) {
   auto inbox = PairInbox::create({memory.rings.head() + PairLayout::requests(), PairLayout::requests_bytes()});
   if (!inbox) return std::unexpected(std::move(inbox.error()));
+  auto receives = PairInbox::create({memory.rings.head() + PairLayout::receives(), PairLayout::requests_bytes()});
+  if (!receives) return std::unexpected(std::move(receives.error()));
   std::unique_ptr<ApplicationPairs> made(
-      new ApplicationPairs(core, tools, std::move(memory), std::move(*inbox), quota));
+      new ApplicationPairs(core, tools, std::move(memory), std::move(*inbox), std::move(*receives), quota));
   auto events = queue::Producer::attach(made->segment_);
   if (!events) return std::unexpected(std::move(events.error()));
   if (events->element_bytes() != sizeof(PairNews))
@@ -42,8 +44,13 @@ Result<std::unique_ptr<ApplicationPairs>> ApplicationPairs::open(qp::PairCore& c
   }
   made->stream_ = *stream;
   made->room_.serve(**stream);
+  core.locked([&](qp::QueuePairs& pairs) { made->receives_.serve(pairs, **stream); });
   made->accounts_ = core.accounts();
   return made;
+}
+
+ApplicationPairs::~ApplicationPairs() {
+  if (!is_gone_ && stream_ != nullptr) core_.locked([this](qp::QueuePairs&) { stream_->receive_from(nullptr); });
 }
 
 void ApplicationPairs::blame(std::string_view why) {
@@ -51,69 +58,57 @@ void ApplicationPairs::blame(std::string_view why) {
 }
 
 void ApplicationPairs::blame_for_post(int error) {
-  if (error == ENOMEM) blame("it posted more than its queue can hold (ENOMEM)");
-  if (error == EINVAL) blame("it posted a request that its queue cannot take (EINVAL)");
-  if (error != 0) blame("the engine refused its post");
+  if (error != 0) blame(fault_of_post(error));
 }
 
 // Posts --------------------------------------------------------------------------------------------------------------
 
 bool ApplicationPairs::take_requests() try {
   if (is_leaving_ || !events_) return false;
-  std::uint32_t count = 0;
+  std::uint32_t count = take_receives();
   has_called_ = false;
   turn_bytes_ = 0;
-  while (count < kRequestsInTurn && turn_bytes_ < kBytesInTurn && !has_called_) {
+  for (std::uint32_t others = 0; others < kRequestsInTurn && turn_bytes_ < kBytesInTurn && !has_called_; ++others) {
     const auto taken = inbox_.next();
     if (!taken) break;
     ++count;
     take(*taken);
   }
   blame_for_post(tools_.posts.flush(core_));
-  if (count > 0) {
-    inbox_.hand_back();
-    page().served.store(served_ += count, std::memory_order_release);
-    has_answered_ = true;
-  }
+  if (count > 0) inbox_.hand_back();
   if (inbox_.is_damaged()) blame("it has damaged its ring of requests");
+  if (const char* const why = receives_.fault(); why != nullptr) blame(why);
   return count > 0;
 } catch (...) {
   tools_.posts.forget();  // all applications use this object
   throw;
 }
 
+std::uint32_t ApplicationPairs::take_receives() {
+  if (receives_.is_empty()) return 0;
+  return core_.locked([this](qp::QueuePairs&) { return receives_.take_turn(); });
+}
+
 void ApplicationPairs::take(const TakenRequest& taken) {
-  if (taken.head.kind < std::to_underlying(PairRequest::Kind::call)) return take_post(taken);
+  using Kind = PairRequest::Kind;
+  const auto kind = static_cast<Kind>(taken.head.kind);
+  if (kind == Kind::post_send) return take_send(taken);
   blame_for_post(tools_.posts.flush(core_));
   has_called_ = true;
-  taken.head.kind == std::to_underlying(PairRequest::Kind::call) ? take_call(taken)
-                                                                 : blame("it sent an unknown request");
+  if (kind != Kind::call) return blame("it sent an unknown request");
+  // Receives that were posted before the call must not outlive what it ends.
+  if (!receives_.is_empty()) core_.locked([this](qp::QueuePairs&) { receives_.take_all(); });
+  take_call(taken);
 }
 
 // One thread of the application may close or reset an object while another posts to it. Such a post has no effect.
-void ApplicationPairs::take_post(const TakenRequest& taken) {
+void ApplicationPairs::take_send(const TakenRequest& taken) {
   const PairRequest& head = taken.head;
-  int error = 0;
-  if (head.kind == std::to_underlying(PairRequest::Kind::post_to_queue)) {
-    ServedQueue* const queue = queues_.find(head.object, head.generation);
-    if (queue == nullptr) return;
-    if (head.pieces > queue->pieces || head.bytes != 0) return blame("it posted a receive that its queue cannot hold");
-    ++queue->posted;
-    error = tools_.posts.add_receive(core_, {.kind = Target::Kind::queue, .pair = {}, .queue = queue->handle}, taken);
-  } else {
-    const ServedPair* const pair = pairs_.find(head.object, head.generation);
-    if (pair == nullptr) return;
-    const bool is_send = head.kind == std::to_underlying(PairRequest::Kind::post_send);
-    if (is_send ? !qp::is_opcode(static_cast<verbs::SendOpcode>(head.opcode)) : head.bytes != 0)
-      return blame("it posted an invalid request");
-    if (is_send) turn_bytes_ += taken.named_bytes();
-    if (!pair->takes_posts) return;
-    const Target target{
-        .kind = is_send ? Target::Kind::sends : Target::Kind::receives, .pair = pair->handle, .queue = {}};
-    error = is_send ? tools_.posts.add_send(core_, target, taken, pair->type == verbs::QpType::ud)
-                    : tools_.posts.add_receive(core_, target, taken);
-  }
-  blame_for_post(error);
+  const ServedPair* const pair = pairs_.find(head.object, head.generation);
+  if (pair == nullptr) return;
+  if (!qp::is_opcode(static_cast<verbs::SendOpcode>(head.opcode))) return blame("it posted an invalid request");
+  turn_bytes_ += taken.named_bytes();
+  if (pair->takes_posts) blame_for_post(tools_.posts.add(core_, pair->handle, taken, pair->type == verbs::QpType::ud));
 }
 
 // Events -------------------------------------------------------------------------------------------------------------
@@ -221,7 +216,7 @@ bool ApplicationPairs::park() {
   page().room.sleeping.exchange(1, std::memory_order_acq_rel);
   const bool has_room = events_->room() >= kRoomLeast;
   if (has_room) page().room.sleeping.exchange(0, std::memory_order_acq_rel);
-  return inbox_.is_empty() && (!has_room || (stream_->is_empty() && held_.empty()));
+  return inbox_.is_empty() && receives_.is_empty() && (!has_room || (stream_->is_empty() && held_.empty()));
 }
 
 // Closing ------------------------------------------------------------------------------------------------------------

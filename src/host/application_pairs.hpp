@@ -9,7 +9,8 @@
 // A call that closes or changes a queue pair, or changes or removes a region, is answered when operations in flight
 // have ended. Meanwhile other calls are served.
 //
-// Not thread-safe: the host engine's one thread calls it.
+// Not thread-safe: the host engine's one thread calls it. Other threads of the engine may look for receives
+// (posted_receives.hpp).
 
 #include <array>
 #include <cstdint>
@@ -28,11 +29,11 @@
 #include "host/pair_posts.hpp"
 #include "host/pair_room.hpp"
 #include "host/pairs_state.hpp"
+#include "host/posted_receives.hpp"
 #include "host/quota.hpp"
 #include "host/served_memory.hpp"
 #include "host/served_pairs.hpp"
 #include "host/served_queues.hpp"
-#include "qp/pair_core.hpp"
 #include "queue/producer.hpp"
 #include "shm/memory.hpp"
 #include "shm/socket.hpp"
@@ -54,14 +55,16 @@ struct PairMemory {
 
 class ApplicationPairs {
  public:
-  // A turn ends after so many requests, so many bytes that they name, or one call.
+  // A turn ends after so many requests, so many bytes that they name, or one call. It begins with receives, at most
+  // PostedReceives::kReceivesInTurn.
   static constexpr std::uint32_t kRequestsInTurn = 64;
   static constexpr std::uint64_t kBytesInTurn = 1 << 20;
   static constexpr std::size_t kEndingsMax = 2 * kPairsMax;
 
   /// `memory` belongs to the application.
-  static Result<std::unique_ptr<ApplicationPairs>> open(qp::PairCore& core, PairTools& tools, PairMemory memory,
-                                                        const Quota& quota);
+  static Result<std::unique_ptr<ApplicationPairs>> open(embedded::EmbeddedPairs& core, PairTools& tools,
+                                                        PairMemory memory, const Quota& quota);
+  ~ApplicationPairs();
 
   /// Continues where the previous program in this process stopped (application_pairs_saved.cpp).
   static Result<std::unique_ptr<ApplicationPairs>> restore(embedded::EmbeddedPairs& core, PairTools& tools,
@@ -81,7 +84,7 @@ class ApplicationPairs {
   bool take_requests();
   /// Returns true if there was anything to deliver.
   bool give_events();
-  /// Returns whether requests were served or calls answered since the last call.
+  /// Returns whether calls were answered since the last call.
   bool has_answered() noexcept { return std::exchange(has_answered_, false); }
   /// Prepares for the host engine's sleep. Returns false if there is work.
   bool park();
@@ -119,17 +122,19 @@ class ApplicationPairs {
     ServedMemory::Pieces pieces;
   };
 
-  ApplicationPairs(qp::PairCore& core, PairTools& tools, PairMemory memory, PairInbox inbox, const Quota& quota)
+  ApplicationPairs(embedded::EmbeddedPairs& core, PairTools& tools, PairMemory memory, PairInbox inbox,
+                   PairInbox receives, const Quota& quota)
       : core_(core),
         tools_(tools),
         rings_(std::move(memory.rings)),
         rings_file_(std::move(memory.rings_file)),
         inbox_(std::move(inbox)),
+        receives_(std::move(receives)),
         segment_({rings_.head() + PairLayout::events(), PairLayout::events_bytes()}),
         domains_(tools.domains),
         room_(quota.queue_bytes),
         pairs_(core, room_, domains_, quota.pairs),
-        queues_(core, room_, domains_, page().taken),
+        queues_(core, room_, domains_, receives_, page().taken),
         memory_(core, std::move(memory.regions), domains_) {}
 
   PairPage& page() const noexcept { return *reinterpret_cast<PairPage*>(rings_.head()); }
@@ -137,8 +142,9 @@ class ApplicationPairs {
   void blame_for_post(int error);
 
   // Posts.
+  std::uint32_t take_receives();
   void take(const TakenRequest& taken);
-  void take_post(const TakenRequest& taken);
+  void take_send(const TakenRequest& taken);
 
   // Calls.
   void take_call(const TakenRequest& taken);
@@ -164,11 +170,12 @@ class ApplicationPairs {
   void close_pairs();
   void end_what_is_left();
 
-  qp::PairCore& core_;
+  embedded::EmbeddedPairs& core_;
   PairTools& tools_;
   shm::Memory rings_;
   base::ForeignDescriptor rings_file_;  // of rings_
-  PairInbox inbox_;
+  PairInbox inbox_;                     // sends and calls
+  PostedReceives receives_;
   OneSegment segment_;
   std::optional<queue::Producer> events_;
   shm::Socket socket_;
@@ -185,7 +192,7 @@ class ApplicationPairs {
   Due due_;
   std::deque<qp::PairEvent> held_;  // taken from the stream for the next program, and not delivered
   std::uint64_t restored_ = 0;      // number of those that the previous program left
-  std::uint64_t served_ = 0, turn_bytes_ = 0;
+  std::uint64_t turn_bytes_ = 0;
   std::uint64_t lingers_ = 0;  // number of the linger call that waits; 0: none
   bool has_called_ = false;    // in this turn
   bool has_answered_ = false, has_told_ = false, is_leaving_ = false, is_gone_ = false;

@@ -36,9 +36,9 @@ Result<ApplicationPairsState> ApplicationPairs::save() {
   ApplicationPairsState state{
       .socket = socket_.descriptor(),
       .rings = rings_file_.get(),
-      .served = served_,
       .lingers = lingers_,
       .inbox = inbox_.save(),
+      .receives = receives_.save(),
       .events = events_->position(),
       .domains = domains_.save(),
       .pairs = {},
@@ -76,7 +76,7 @@ void ServedQueues::save(ApplicationPairsState& state) const {
                             .handle_generation = queue.handle.generation,
                             .generation = queue.generation,
                             .domain = queue.domain,
-                            .posted = queue.posted,
+                            .posted = receives_.posted_to(queue.slot),
                             .depth = queue.depth,
                             .pieces = queue.pieces,
                             .is_open = queue.is_open});
@@ -105,8 +105,11 @@ Result<std::unique_ptr<ApplicationPairs>> ApplicationPairs::restore(embedded::Em
   auto inbox =
       PairInbox::resume({memory.rings.head() + PairLayout::requests(), PairLayout::requests_bytes()}, state.inbox);
   if (!inbox) return std::unexpected(std::move(inbox.error()));
+  auto receives =
+      PairInbox::resume({memory.rings.head() + PairLayout::receives(), PairLayout::requests_bytes()}, state.receives);
+  if (!receives) return std::unexpected(std::move(receives.error()));
   std::unique_ptr<ApplicationPairs> made(
-      new ApplicationPairs(core, tools, std::move(memory), std::move(*inbox), quota));
+      new ApplicationPairs(core, tools, std::move(memory), std::move(*inbox), std::move(*receives), quota));
   made->socket_ = std::move(socket);
   auto notices = core.open_notices();
   if (!notices) return std::unexpected(std::move(notices.error()));
@@ -126,9 +129,10 @@ Result<> ApplicationPairs::restore(embedded::EmbeddedPairs& core, const Applicat
     stream_ = *stream;
   }
   core.give_notices(stream_, notices_, kStreamCookie);
+  core.locked([this](qp::QueuePairs& pairs) { receives_.serve(pairs, *stream_); });
   room_.serve(*stream_);
   if (!pairs_.take_room()) return refused(Status::no_memory, "no memory for the completions of queue pairs");
-  if (auto restored = queues_.restore(core, state, notices_); !restored) return restored;
+  if (auto restored = queues_.restore(state, notices_); !restored) return restored;
   if (auto restored = memory_.restore(core, state); !restored) return restored;
   if (auto events = queue::Producer::resume(segment_, state.events);
       events && events->element_bytes() == sizeof(PairNews)) {
@@ -142,7 +146,6 @@ Result<> ApplicationPairs::restore(embedded::EmbeddedPairs& core, const Applicat
   due_.completions = state.notices_after;
   held_.assign(state.completions.begin(), state.completions.end());
   restored_ = held_.size();
-  served_ = state.served;
   lingers_ = state.lingers;
   return {};
 }
@@ -178,8 +181,7 @@ bool ServedPairs::take_room() {
   return true;
 }
 
-Result<> ServedQueues::restore(embedded::EmbeddedPairs& core, const ApplicationPairsState& state,
-                               qp::NoticeStream* notices) {
+Result<> ServedQueues::restore(const ApplicationPairsState& state, qp::NoticeStream* notices) {
   if (state.queues.size() > kReceiveQueuesMax) return wrong_pairs("it has too many shared receive queues");
   for (const ServedQueueState& saved : state.queues) {
     const auto slot = static_cast<std::uint32_t>(queues_.size());
@@ -187,13 +189,19 @@ Result<> ServedQueues::restore(embedded::EmbeddedPairs& core, const ApplicationP
                        .slot = slot,
                        .generation = saved.generation,
                        .domain = saved.domain,
-                       .posted = saved.posted,
                        .depth = saved.depth,
                        .pieces = saved.pieces,
                        .is_open = saved.is_open});
+    const qp::ReceiveQueueHandle handle = queues_.back().handle;
+    receives_.make_room(slot);
+    receives_.open_queue(slot, {.handle = handle,
+                                .generation = saved.generation,
+                                .pieces = saved.pieces,
+                                .posted = saved.posted,
+                                .is_open = saved.is_open});
     if (!saved.is_open) continue;
     const PairRoom::Share share = PairRoom::of_queue(saved.depth, saved.pieces);
-    if (!core.give_notices(qp::ReceiveQueueHandle{saved.handle_slot, saved.handle_generation}, notices, kCookie | slot))
+    if (!core_.give_notices(handle, notices, kCookie | slot))
       return wrong_pairs("the engine has no such receive queue");
     if (!room_.reserve(share.completions))
       return refused(Status::no_memory, "no memory for the completions of receive queues");

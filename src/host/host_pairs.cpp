@@ -48,7 +48,8 @@ Result<std::unique_ptr<HostPairs>> HostPairs::open(HostConnection& host, const s
   if (!answered) return std::unexpected(answered.error());
   pairs->events_.emplace(std::move(*events));
   pairs->socket_ = std::move(*socket);
-  if (auto attached = pairs->ring_.attach(); !attached) return std::unexpected(std::move(attached.error()));
+  for (PairRing* const ring : {&pairs->ring_, &pairs->receives_})
+    if (auto attached = ring->attach(); !attached) return std::unexpected(std::move(attached.error()));
   auto watcher = PairWatcher::start(pairs->socket_.descriptor(), [its = pairs.get()] { return its->look(); });
   if (!watcher) return std::unexpected(std::move(watcher.error()));
   pairs->watcher_ = std::move(*watcher);
@@ -62,6 +63,7 @@ HostPairs::HostPairs(HostConnection& host, shm::Memory rings, std::shared_ptr<Re
       memory_(std::move(memory)),
       accounts_(std::make_unique<qp::PairAccount[]>(wire::PairPort::kPairs)),
       ring_(host, {rings_.head() + PairLayout::requests(), PairLayout::requests_bytes()}),
+      receives_(host, {rings_.head() + PairLayout::receives(), PairLayout::requests_bytes()}),
       calls_(host, page(), ring_, mutex_),
       pairs_(wire::PairPort::kPairs),
       idle_polls_(choice) {}

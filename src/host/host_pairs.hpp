@@ -84,13 +84,11 @@ class HostPairs final : public qp::PairCore {
   ClientQueue* find_queue(qp::ReceiveQueueHandle handle);
   static PairCall call_of(const qp::RegionPlan& plan, const RegisteredPlace& place);
   static PairCall call_of(const qp::PairPlan& plan);
-  bool has_served(std::uint64_t number) const;
-  void wait_until_served(std::uint64_t number);
   // The caller holds the lock:
   int check(const ClientPair& pair, const verbs::SendRequest& request, std::uint32_t ahead) const;
   bool post(ClientPair& pair, const verbs::SendRequest& request);
   int post(ClientPair& pair, const verbs::ReceiveRequest& request);
-  void wait_for_room(std::unique_lock<base::ShortLock>& lock, std::size_t elements);
+  void wait_for_room(std::unique_lock<base::ShortLock>& lock, PairRing& ring, std::size_t elements);
   bool drain();
   void take(const PairNews& news);
   void take_notice(const PairNews& news);
@@ -111,7 +109,8 @@ class HostPairs final : public qp::PairCore {
   const base::ProcessMark mark_;
 
   base::ShortLock mutex_;  // guards the members below
-  PairRing ring_;
+  PairRing ring_;          // of sends and calls
+  PairRing receives_;      // of receives
   PairCalls calls_;
   std::optional<queue::Consumer> events_;
   std::vector<std::unique_ptr<ClientPair>> pairs_;  // by the index in their numbers

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <initializer_list>
@@ -30,6 +31,46 @@ inline constexpr auto kPatienceWithPairs = std::chrono::seconds(10);  // ends a 
 inline constexpr std::uint64_t kRegionBytes = 1 << 20;
 using CallKind = PairCall::Kind;
 using Post = PairRequest::Kind;
+
+/// Returns whether requests of this kind belong in the ring of receives.
+inline bool is_receive(const PairRequest& request) {
+  return request.kind == std::to_underlying(PairRequest::Kind::post_receive) ||
+         request.kind == std::to_underlying(PairRequest::Kind::post_to_queue);
+}
+
+/// A ring of requests that anything can be written to.
+class PairRingForTests {
+ public:
+  explicit PairRingForTests(std::byte* memory)
+      : segment_({memory, PairLayout::requests_bytes()}), requests_(queue::Producer::attach(segment_).value()) {}
+  PairRingForTests(const PairRingForTests&) = delete;
+  PairRingForTests& operator=(const PairRingForTests&) = delete;
+
+  /// Writes a request and the data that follows it. While there is no room, it tries again as long as `is_to_wait()`.
+  template <typename IsToWait>
+  void put(PairRequest request, std::span<const std::byte> body, IsToWait&& is_to_wait) {
+    const std::size_t here = std::min(body.size(), request.begin.size());
+    if (here > 0) std::memcpy(request.begin.data(), body.data(), here);
+    put(std::as_bytes(std::span(&request, 1)), is_to_wait);
+    for (body = body.subspan(here); !body.empty(); body = body.subspan(std::min(body.size(), sizeof request)))
+      put(body.first(std::min(body.size(), sizeof request)), is_to_wait);
+  }
+  /// Returns the number of elements that the host engine has not taken.
+  std::uint64_t count() const { return kPairRequestsMax - requests_.room(); }
+
+ private:
+  template <typename IsToWait>
+  void put(std::span<const std::byte> bytes, IsToWait&& is_to_wait) {
+    std::byte* element = requests_.pnext();
+    while (element == nullptr && is_to_wait()) element = requests_.pnext();
+    if (element == nullptr) return;
+    std::memcpy(element, bytes.data(), bytes.size());
+    requests_.put();
+  }
+
+  OneSegment segment_;
+  queue::Producer requests_;
+};
 
 class HostilePairs {
  public:
@@ -62,8 +103,8 @@ class HostilePairs {
   /// Opens queue pairs as a well-behaved application does. Throws if the host engine refuses.
   void settle() {
     (void)open(open_call(), {rings_.descriptor(), regions_.descriptor()}).value();
-    segment_.emplace(std::span(rings_.head() + PairLayout::requests(), PairLayout::requests_bytes()));
-    requests_.emplace(queue::Producer::attach(*segment_).value());
+    requests_.emplace(rings_.head() + PairLayout::requests());
+    receives_.emplace(rings_.head() + PairLayout::receives());
   }
 
   /// Returns whether the host engine has closed our connection.
@@ -76,14 +117,13 @@ class HostilePairs {
     for (const auto end = base::MonotonicClock::now() + kPatienceWithPairs; !is_detached(); std::this_thread::yield())
       if (base::MonotonicClock::now() > end) return ADD_FAILURE() << "still attached", void();
   }
-  /// Writes a request and the data that follows it.
-  void ask(PairRequest request, std::span<const std::byte> body = {}) {
-    const std::size_t here = std::min(body.size(), request.begin.size());
-    if (here > 0) std::memcpy(request.begin.data(), body.data(), here);
-    put(&request, sizeof request);
-    for (body = body.subspan(here); !body.empty(); body = body.subspan(std::min(body.size(), sizeof request)))
-      put(body.data(), std::min(body.size(), sizeof request));
-    socket_.nudge();
+  /// Writes a request and the data that follows it to the ring for its kind.
+  void ask(const PairRequest& request, std::span<const std::byte> body = {}) {
+    ask(is_receive(request) ? *receives_ : *requests_, request, body);
+  }
+  /// The same, to the other ring.
+  void ask_wrongly(const PairRequest& request, std::span<const std::byte> body = {}) {
+    ask(is_receive(request) ? *requests_ : *receives_, request, body);
   }
   /// Sends a call without an answer.
   void tell(CallKind kind, const PairCall& call) {
@@ -159,12 +199,9 @@ class HostilePairs {
   PairAnswer answer;
 
  private:
-  void put(const void* bytes, std::size_t count) {
-    std::byte* element = requests_->pnext();
-    while (element == nullptr && !is_detached()) element = requests_->pnext();
-    if (element == nullptr) return;
-    std::memcpy(element, bytes, count);
-    requests_->put();
+  void ask(PairRingForTests& ring, const PairRequest& request, std::span<const std::byte> body) {
+    ring.put(request, body, [this] { return !is_detached(); });
+    socket_.nudge();
   }
 
   shm::Name name_;
@@ -173,8 +210,7 @@ class HostilePairs {
   shm::Socket socket_, pairs_socket_;
   shm::Arena attach_memory_;
   shm::Memory rings_, regions_;
-  std::optional<OneSegment> segment_;
-  std::optional<queue::Producer> requests_;
+  std::optional<PairRingForTests> requests_, receives_;
   std::optional<queue::Consumer> events_;
   std::uint64_t secret_ = 0, calls_ = 0;
   bool is_detached_ = false;

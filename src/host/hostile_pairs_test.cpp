@@ -85,6 +85,13 @@ TEST_F(HostileQueuePairs, AreDetachedForWhatNoLibraryPosts) {
       hostile.ask(asked, std::span(body).first(bytes));
     };
   };
+  const auto wrongly = [](PairRequest request) -> Ask {
+    return [=](HostilePairs& hostile, PairRequest pair) {
+      pair.kind = request.kind;
+      pair.opcode = request.opcode;
+      hostile.ask_wrongly(pair);
+    };
+  };
   const auto kind = [](Post post) { return std::to_underlying(post); };
   const auto many = [](Post post) -> Ask {
     return [post](HostilePairs& hostile, PairRequest pair) {
@@ -110,6 +117,11 @@ TEST_F(HostileQueuePairs, AreDetachedForWhatNoLibraryPosts) {
       with({.kind = kind(Post::call), .bytes = sizeof(PairCall) + 8}, sizeof(PairCall) + 8),
       with({.kind = kind(Post::call), .bytes = sizeof(PairCall), .slot = kPairCallsMax}, sizeof(PairCall)),
       many(Post::post_receive),
+      wrongly({.kind = kind(Post::post_send), .opcode = 2}),
+      wrongly({.kind = kind(Post::post_receive)}),
+      wrongly({.kind = kind(Post::post_to_queue)}),
+      wrongly({.kind = kind(Post::call)}),
+      wrongly({.kind = 4}),
   };
   for (std::size_t i = 0; i < std::size(all); ++i) {
     SCOPED_TRACE(i);

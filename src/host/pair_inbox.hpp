@@ -19,16 +19,13 @@ namespace fairlead::host {
 
 struct TakenRequest {
   PairRequest head;
-  std::span<const std::byte> body;  // pieces or bytes; valid until the next request is taken
+  std::span<const std::byte> body;  // pieces or bytes, aligned; valid until the next request is taken
 
+  std::span<const verbs::Sge> pieces() const { return {reinterpret_cast<const verbs::Sge*>(body.data()), head.pieces}; }
   /// Returns the sum of its pieces' lengths.
   std::uint64_t named_bytes() const {
     std::uint64_t bytes = 0;
-    for (std::size_t at = 0; at < std::size_t{head.pieces} * sizeof(verbs::Sge); at += sizeof(verbs::Sge)) {
-      verbs::Sge piece;
-      std::memcpy(&piece, body.data() + at, sizeof piece);
-      bytes += piece.length;
-    }
+    for (const verbs::Sge& piece : pieces()) bytes += piece.length;
     return bytes;
   }
 };

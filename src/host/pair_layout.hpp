@@ -2,12 +2,13 @@
 // The layout of the memory that an application with queue pairs shares with the host engine, besides layout.hpp. Both
 // map it completely. It consists of a sealed memfd for
 //
-//   page | requests | events
+//   page | requests | receives | events
 //
 // and one for the memory of its regions.
 //
-// A request is one element, followed by as many as its data needs. The host engine copies it once, then checks it. It
-// consumes requests and produces events; its own state lies in private memory.
+// A request is one element, followed by as many as its data needs. Receives have a ring of their own, of the same form.
+// The host engine copies a request once, then checks it. It consumes requests and produces events; its own state lies
+// in private memory.
 
 #include <array>
 #include <atomic>
@@ -29,10 +30,10 @@ inline constexpr std::uint32_t kPairsMax = 4096, kReceiveQueuesMax = 1024, kPair
                                kPairWindowsMax = 4096;
 inline constexpr std::uint64_t kQueueBytesMax = 256ULL << 20;      // the host engine's memory for posted requests
 inline constexpr std::uint64_t kRegisteredBytesMax = 64ULL << 30;  // of address space
-inline constexpr std::uint32_t kPairRequestsMax = 1024, kPairEventsMax = 4096;  // in the rings
+inline constexpr std::uint32_t kPairRequestsMax = 1024, kPairEventsMax = 4096;  // in each ring
 inline constexpr std::uint32_t kPairCallsMax = 16;                              // concurrent
 
-/// An element of the request ring: a post or a call.
+/// An element of the ring of requests (sends and calls) or of the ring of receives.
 struct PairRequest {
   enum class Kind : std::uint8_t { post_send, post_receive, post_to_queue, call };
   static constexpr std::size_t kBytesHere = 40;
@@ -151,7 +152,6 @@ struct PairPage {
   queue::SleepFlag notices;                                           // a sleeper waits for notices
   queue::SleepFlag completions;                                       // a sleeper waits for completions
   queue::SleepFlag room;                                              // the host engine waits for room among the events
-  std::atomic<std::uint64_t> served{0};                               // requests that have reached the engine; release
   std::atomic<std::uint64_t> lingered{0};                             // number of the last linger call that is over
   std::array<std::atomic<std::uint32_t>, kReceiveQueuesMax> taken{};  // total taken from each receive queue
   std::array<PairReply, kPairCallsMax> replies;
@@ -164,7 +164,8 @@ class PairLayout {
   static constexpr std::uint64_t requests_bytes() {
     return whole_pages(queue::segment_bytes(sizeof(PairRequest), kPairRequestsMax + 1));
   }
-  static constexpr std::uint64_t events() { return requests() + requests_bytes(); }
+  static constexpr std::uint64_t receives() { return requests() + requests_bytes(); }
+  static constexpr std::uint64_t events() { return receives() + requests_bytes(); }
   static constexpr std::uint64_t events_bytes() {
     return whole_pages(queue::segment_bytes(sizeof(PairNews), kPairEventsMax + 1));
   }

@@ -20,10 +20,10 @@ Words words_of(const PairRequest& request) {
 
 }  // namespace
 
-int PairPosts::turn_to(qp::PairCore& core, const Target& target) {
+int PairPosts::turn_to(qp::PairCore& core, qp::PairHandle pair) {
   int error = 0;
-  if (count_ == kMost || (count_ > 0 && target_ != target)) error = flush(core);
-  target_ = target;
+  if (count_ == kMost || (count_ > 0 && pair_ != pair)) error = flush(core);
+  pair_ = pair;
   return error;
 }
 
@@ -32,35 +32,18 @@ int PairPosts::flush(qp::PairCore& core) {
   bytes_ = 0;
   if (count == 0) return 0;
   std::size_t taken = 0;
-  switch (target_.kind) {
-    case Target::Kind::sends:
-      return core.post_send(target_.pair, std::span(sends_).first(count), taken);
-    case Target::Kind::receives:
-      return core.post_receive(target_.pair, std::span(receives_).first(count), taken);
-    case Target::Kind::queue:
-      return core.post_to_receive_queue(target_.queue, std::span(receives_).first(count), taken);
-    case Target::Kind::nobody:
-      break;
-  }
-  return EINVAL;
+  return core.post_send(pair_, std::span(sends_).first(count), taken);
 }
 
-std::span<const verbs::Sge> PairPosts::keep_pieces(const TakenRequest& taken) {
-  const auto* const pieces = reinterpret_cast<const verbs::Sge*>(kept_.data() + bytes_);
-  std::memcpy(kept_.data() + bytes_, taken.body.data(), taken.body.size());
+std::span<const std::byte> PairPosts::keep(const TakenRequest& taken) {
+  std::byte* const to = kept_.data() + bytes_;
+  std::memcpy(to, taken.body.data(), taken.body.size());
   bytes_ += (taken.body.size() + 15) / 16 * 16;
-  return {pieces, taken.head.pieces};
+  return {to, taken.body.size()};
 }
 
-int PairPosts::add_receive(qp::PairCore& core, const Target& target, const TakenRequest& taken) {
-  const int error = turn_to(core, target);
-  const auto pieces = keep_pieces(taken);
-  receives_[count_++] = {.id = taken.head.id, .sges = pieces};
-  return error;
-}
-
-int PairPosts::add_send(qp::PairCore& core, const Target& target, const TakenRequest& taken, bool is_datagram) {
-  const int error = turn_to(core, target);
+int PairPosts::add(qp::PairCore& core, qp::PairHandle pair, const TakenRequest& taken, bool is_datagram) {
+  const int error = turn_to(core, pair);
   const PairRequest& head = taken.head;
   verbs::SendRequest& request = sends_[count_];
   request = {.id = head.id,
@@ -69,8 +52,8 @@ int PairPosts::add_send(qp::PairCore& core, const Target& target, const TakenReq
              .imm = head.imm,
              .rkey = head.rkey,
              .remote_addr = head.remote_addr};
-  const std::span<const std::byte> kept(kept_.data() + bytes_, taken.body.size());
-  request.sges = keep_pieces(taken);
+  const std::span<const std::byte> kept = keep(taken);
+  request.sges = {reinterpret_cast<const verbs::Sge*>(kept.data()), head.pieces};
   if ((request.flags & verbs::send_flags::inlined) != 0) {
     inlined_[count_] = {reinterpret_cast<std::uintptr_t>(kept.data()), head.bytes, 0};
     request.sges = std::span(inlined_).subspan(count_, 1);

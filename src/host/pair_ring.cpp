@@ -52,7 +52,6 @@ bool PairRing::push(PairRequest request, std::span<const std::byte> first, std::
     take({element, sizeof(PairRequest)});
     requests_->put();
   }
-  ++pushed_;
   return true;
 }
 

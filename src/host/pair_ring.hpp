@@ -1,5 +1,5 @@
 #pragma once
-// The ring of requests for an application's queue pairs, on the application's side. One thread at a time.
+// A ring of requests for an application's queue pairs, on the application's side. One thread at a time.
 
 #include <algorithm>
 #include <cstddef>
@@ -36,12 +36,9 @@ class PairRing {
   /// One step of a wait for room; `step` counts them. Safe in several threads. Returns false if the host engine has
   /// ended. One that is stopped or overloaded has not.
   bool wait_a_moment(std::uint32_t step);
-  /// Returns the total number of requests pushed.
-  std::uint64_t pushed() const noexcept { return pushed_; }
 
  private:
   HostConnection& host_;
-  std::uint64_t pushed_ = 0;
   OneSegment segment_;
   std::optional<queue::Producer> requests_;
 };

@@ -52,9 +52,9 @@ struct PairInboxState {
 struct ApplicationPairsState {
   std::int32_t socket = -1, rings = -1, memory = -1;
   std::uint64_t memory_bytes = 0;
-  std::uint64_t served = 0, lingers = 0;
+  std::uint64_t lingers = 0;
   std::uint32_t cookies = 0;
-  PairInboxState inbox;
+  PairInboxState inbox, receives;
   queue::Producer::Position events;
   std::vector<PairDomainState> domains;
   std::vector<ServedPairState> pairs;
@@ -134,7 +134,7 @@ void fields(Archive& archive, PairInboxState& inbox) {
 }
 template <typename Archive>
 void fields(Archive& archive, ApplicationPairsState& one) {
-  archive(one.socket, one.rings, one.memory, one.memory_bytes, one.served, one.lingers, one.cookies, one.inbox,
+  archive(one.socket, one.rings, one.memory, one.memory_bytes, one.lingers, one.cookies, one.inbox, one.receives,
           one.events, one.domains, one.pairs, one.queues, one.regions, one.windows, one.completions, one.notices,
           one.notices_after);
 }

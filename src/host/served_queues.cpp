@@ -44,6 +44,7 @@ Result<PairAnswer> ServedQueues::open(const PairCall& call, qp::NoticeStream* no
   }
   if (free == queues_.end()) free = queues_.emplace(queues_.end());
   const auto slot = static_cast<std::uint32_t>(free - queues_.begin());
+  receives_.make_room(slot);
   const auto opened = core_.open_receive_queue({.depth = call.depth,
                                                 .sges = pieces,
                                                 .domain = domains_.enter(call.domain),
@@ -61,6 +62,7 @@ Result<PairAnswer> ServedQueues::open(const PairCall& call, qp::NoticeStream* no
            .depth = call.depth,
            .pieces = pieces,
            .is_open = true};
+  receives_.open_queue(slot, {.handle = *opened, .generation = free->generation, .pieces = pieces, .is_open = true});
   room_.take(share);
   taken_[slot].store(0, std::memory_order_release);
   PairAnswer answer;
@@ -72,7 +74,11 @@ Result<PairAnswer> ServedQueues::open(const PairCall& call, qp::NoticeStream* no
 Result<PairAnswer> ServedQueues::close(const PairCall& call) {
   ServedQueue* const queue = find(call.object, call.generation);
   if (queue == nullptr) return stale("shared receive queue");
-  const Status status = core_.close_receive_queue(queue->handle);
+  const Status status = core_.locked([&](qp::QueuePairs& pairs) {
+    const Status closed = pairs.close_receive_queue(queue->handle);
+    if (closed == Status::ok) receives_.close_queue(queue->slot);
+    return closed;
+  });
   if (status != Status::ok) return refused(status, "shared receive queue: queue pairs use it");
   queue->is_open = false;
   room_.give_back(PairRoom::of_queue(queue->depth, queue->pieces));
@@ -107,6 +113,7 @@ Result<PairAnswer> ServedQueues::change(const PairCall& call) {
 Result<PairAnswer> ServedQueues::facts(const PairCall& call) {
   const ServedQueue* const queue = find(call.object, call.generation);
   if (queue == nullptr) return stale("shared receive queue");
+  tell_taken(*queue);
   const qp::ReceiveQueueFacts facts = core_.receive_queue_facts(queue->handle);
   PairAnswer answer;
   answer.depth = facts.depth;
@@ -116,8 +123,11 @@ Result<PairAnswer> ServedQueues::facts(const PairCall& call) {
 }
 
 void ServedQueues::close_all() {
-  for (ServedQueue& queue : queues_)
-    if (std::exchange(queue.is_open, false)) core_.close_receive_queue(queue.handle);
+  for (ServedQueue& queue : queues_) {
+    if (!std::exchange(queue.is_open, false)) continue;
+    receives_.close_queue(queue.slot);
+    core_.close_receive_queue(queue.handle);
+  }
 }
 
 void ServedQueues::take_from(std::uint32_t slot) {
@@ -129,9 +139,13 @@ void ServedQueues::tell_taken() {
     ServedQueue& queue = queues_[slot];
     if (!std::exchange(queue.was_taken_from, false)) continue;
     --taken_from_;
-    if (!queue.is_open) continue;
-    taken_[slot].store(queue.posted - core_.receive_queue_facts(queue.handle).posted, std::memory_order_release);
+    if (queue.is_open) tell_taken(queue);
   }
+}
+
+void ServedQueues::tell_taken(const ServedQueue& queue) {
+  const std::uint32_t taken = core_.locked([&](qp::QueuePairs&) { return receives_.taken_from(queue.slot); });
+  taken_[queue.slot].store(taken, std::memory_order_release);
 }
 
 }  // namespace fairlead::host

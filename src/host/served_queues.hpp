@@ -11,7 +11,7 @@
 #include "host/pair_layout.hpp"
 #include "host/pair_room.hpp"
 #include "host/pairs_state.hpp"
-#include "qp/pair_core.hpp"
+#include "host/posted_receives.hpp"
 
 namespace fairlead::host {
 
@@ -19,7 +19,6 @@ struct ServedQueue {
   qp::ReceiveQueueHandle handle;
   std::uint32_t slot = 0, generation = 0;
   std::uint32_t domain = 0;
-  std::uint32_t posted = 0;  // total
   std::uint32_t depth = 0, pieces = 0;
   bool is_open = false, was_taken_from = false;
 };
@@ -32,8 +31,9 @@ class ServedQueues {
   // Flag in cookies of the engine's notices, besides the slot.
   static constexpr std::uint64_t kCookie = 1ULL << 32;
 
-  ServedQueues(qp::PairCore& core, PairRoom& room, PairDomains& domains, Taken& taken)
-      : core_(core), room_(room), domains_(domains), taken_(taken) {}
+  ServedQueues(embedded::EmbeddedPairs& core, PairRoom& room, PairDomains& domains, PostedReceives& receives,
+               Taken& taken)
+      : core_(core), room_(room), domains_(domains), receives_(receives), taken_(taken) {}
 
   Result<PairAnswer> open(const PairCall& call, qp::NoticeStream* notices);
   Result<PairAnswer> close(const PairCall& call);
@@ -43,7 +43,7 @@ class ServedQueues {
 
   // For the next program in this process.
   void save(ApplicationPairsState& state) const;
-  Result<> restore(embedded::EmbeddedPairs& core, const ApplicationPairsState& state, qp::NoticeStream* notices);
+  Result<> restore(const ApplicationPairsState& state, qp::NoticeStream* notices);
 
   /// Returns null if it is closed or has another generation.
   ServedQueue* find(std::uint32_t slot, std::uint32_t generation);
@@ -55,9 +55,12 @@ class ServedQueues {
   void tell_taken();
 
  private:
-  qp::PairCore& core_;
+  void tell_taken(const ServedQueue& queue);
+
+  embedded::EmbeddedPairs& core_;
   PairRoom& room_;
   PairDomains& domains_;
+  PostedReceives& receives_;
   Taken& taken_;
   std::deque<ServedQueue> queues_;
   std::uint32_t taken_from_ = 0;  // queues with was_taken_from

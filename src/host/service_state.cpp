@@ -14,7 +14,7 @@ namespace fairlead::host {
 namespace {
 
 constexpr std::uint64_t kMark = 0x6574'6174'5364'6166;  // "fadState"
-constexpr std::uint32_t kStateVersion = 3;              // raised with each change of the format
+constexpr std::uint32_t kStateVersion = 4;              // raised with each change of the format
 
 struct Head {
   std::uint64_t mark = kMark;

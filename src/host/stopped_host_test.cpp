@@ -3,12 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "embedded/attach.hpp"
 #include "host/host_core.hpp"
 #include "host/service.hpp"
 #include "tests/environment.hpp"
@@ -142,6 +144,99 @@ TEST_F(StoppedHost, MakesPostsAndCallsWaitForRoom) {
   fail(pair);
   EXPECT_TRUE(comes([&] { return stream->count() == 2 * kList; })) << stream->count();
   pairs_->close_pair(pair);
+}
+
+/// Posts receives in a thread of its own, which a host engine that is stopped must not make wait.
+template <typename Post>
+void post_without_it(StoppableHost& host, Post&& post) {
+  std::atomic<bool> is_posted{false};
+  std::thread poster([&] {
+    post();
+    is_posted = true;
+  });
+  const auto end = base::MonotonicClock::now() + kPatienceWithStopped;
+  while (!is_posted && base::MonotonicClock::now() < end) std::this_thread::yield();
+  EXPECT_TRUE(is_posted);
+  EXPECT_TRUE(host.is_stopped());
+  if (!is_posted) host.go_on();
+  poster.join();
+}
+
+TEST_F(StoppedHost, MakesNoReceiveWait) {
+  constexpr std::uint32_t kReceives = 512;
+  qp::CompletionStream* const stream = stream_of(2 * kReceives);
+  const auto queue = pairs_->open_receive_queue({.depth = kReceives, .sges = 1, .domain = 1}).value();
+  const auto pair = pairs_
+                        ->open_pair({.type = verbs::QpType::ud,
+                                     .capacity = {.max_send_wr = 1, .max_recv_wr = kReceives},
+                                     .domain = 1,
+                                     .send_stream = stream,
+                                     .receive_stream = stream,
+                                     .events = notices_})
+                        .value();
+  ASSERT_EQ(pairs_->change_pair(pair.handle, QpState::reset, {.state = QpState::init}), Status::ok);
+  host_.stop();
+  post_without_it(host_, [&] {
+    const verbs::ReceiveRequest receive;
+    std::size_t taken = 0;
+    for (std::uint32_t i = 0; i < kReceives; ++i) {
+      EXPECT_EQ(pairs_->post_receive(pair.handle, {&receive, 1}, taken), 0);
+      EXPECT_EQ(pairs_->post_to_receive_queue(queue, {&receive, 1}, taken), 0);
+    }
+    EXPECT_EQ(pairs_->post_receive(pair.handle, {&receive, 1}, taken), ENOMEM);
+  });
+  host_.go_on();
+  pairs_->close_pair(pair.handle);
+  EXPECT_EQ(pairs_->receive_queue_facts(queue).posted, kReceives);
+  EXPECT_EQ(pairs_->close_receive_queue(queue), Status::ok);
+}
+
+// The engine's thread gets the message meanwhile, and finds the receive. The sender does not repeat it.
+TEST_F(StoppedHost, MissesNoReceive) {
+  const auto sender = embedded::attach_embedded(base::SocketAddress::from_ip("127.0.0.1", 0).value(), {}).value();
+  qp::PairCore& its = *sender->pairs();
+  qp::NoticeStream* const its_notices = its.open_notices().value();
+  qp::CompletionStream* const sent = its.open_completions({.capacity = 64, .events = its_notices}).value();
+  qp::CompletionStream* const stream = stream_of(64);
+  const auto open = [](qp::PairCore& at, qp::CompletionStream* to, qp::NoticeStream* events) {
+    return at
+        .open_pair({.capacity = {.max_send_wr = 4, .max_recv_wr = 4},
+                    .signals_all = true,
+                    .domain = 1,
+                    .send_stream = to,
+                    .receive_stream = to,
+                    .events = events})
+        .value();
+  };
+  const auto connect = [](qp::PairCore& at, const qp::OpenPair& pair, std::uint32_t number, const engine::Core& peer) {
+    verbs::QpAttributes wanted{.dest_qp_num = number, .timeout = 0, .rnr_retry = 0};
+    wanted.av.is_global = true;
+    wanted.av.dgid = peer.address().ip;
+    for (const auto from : {QpState::reset, QpState::init, QpState::rtr}) {
+      wanted.state = static_cast<QpState>(std::to_underlying(from) + 1);
+      EXPECT_EQ(at.change_pair(pair.handle, from, wanted), Status::ok);
+    }
+  };
+  const qp::OpenPair from = open(its, sent, its_notices), to = open(*pairs_, stream, notices_);
+  connect(its, from, to.number, *core_);
+  connect(*pairs_, to, from.number, *sender);
+  host_.stop();
+  std::size_t taken = 0;
+  const verbs::ReceiveRequest receive{.id = 7};
+  ASSERT_EQ(pairs_->post_receive(to.handle, {&receive, 1}, taken), 0);
+  const verbs::SendRequest send;
+  ASSERT_EQ(its.post_send(from.handle, {&send, 1}, taken), 0);
+  verbs::WorkCompletion done{.status = verbs::WcStatus::general_err};
+  const auto end = base::MonotonicClock::now() + kPatienceWithStopped;
+  while (sent->take(&done, 1, its.accounts()) == 0 && base::MonotonicClock::now() < end) its.progress();
+  EXPECT_EQ(done.status, verbs::WcStatus::success);
+  EXPECT_TRUE(host_.is_stopped());
+  host_.go_on();
+  EXPECT_TRUE(comes([&] { return stream->count() == 1; }));
+  its.close_pair(from.handle);
+  pairs_->close_pair(to.handle);
+  its.close_completions(sent);
+  its.close_notices(its_notices);
 }
 
 TEST_F(StoppedHost, LearnsLaterWhichQueuePairHasFailed) {

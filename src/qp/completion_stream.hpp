@@ -15,6 +15,7 @@
 #include <fairlead/verbs/work_completion.hpp>
 
 #include "qp/notice_stream.hpp"
+#include "qp/receive_source.hpp"
 #include "queue/event_queue.hpp"
 
 namespace fairlead::qp {
@@ -107,6 +108,9 @@ class CompletionStream {
     plan_.events = events;
     plan_.events_cookie = cookie;
   }
+  /// Sets the source that has more receives for the queue pairs that feed this stream; null: none.
+  void receive_from(ReceiveSource* source) { source_ = source; }
+  ReceiveSource* source() const { return source_; }
   const Plan& plan() const { return plan_; }
   std::uint32_t users = 0;  // directions of queue pairs, and XRC receive queues, that feed it
 
@@ -133,6 +137,7 @@ class CompletionStream {
   void tell(bool is_notable);
 
   Plan plan_;
+  ReceiveSource* source_ = nullptr;
   Armed armed_ = Armed::no;
   std::atomic<bool> is_broken_{false};
   queue::EventQueue<PairEvent> events_;

@@ -97,7 +97,7 @@ bool Datagrams::takes(const QueuePair* pair, std::uint32_t queue_key, std::uint6
   if (pair == nullptr || !pair->is(QpType::ud) || !pair->can_receive()) return drop(shared_.counters.refused_not_ready);
   if (queue_key != pair->attributes.qkey) return drop(shared_.counters.dropped_queue_key);
   const ReceiveQueue& queue = receives_[pair->receives];
-  const std::uint64_t room = queue.is_empty() ? 0 : room_of(queue.front().sges);
+  const std::uint64_t room = Executor::has_receive(*pair, queue) ? room_of(queue.front().sges) : 0;
   if (size > kBytesMost || room < kHeaderArea + size) return drop(shared_.counters.dropped_no_receive);
   return true;
 }

@@ -178,10 +178,17 @@ bool Executor::run_atomic(QueuePair& pair, const wire::Envelope& envelope, const
   return true;
 }
 
+bool Executor::look_for_receive(const QueuePair& pair, const ReceiveQueue& queue) {
+  ReceiveSource* const source = pair.plan.receive_stream != nullptr ? pair.plan.receive_stream->source() : nullptr;
+  if (source == nullptr) return false;
+  source->post_for(queue);
+  return !queue.is_empty();
+}
+
 bool Executor::take_receive(QueuePair& pair, std::uint32_t slot) {
   if (pair.current.has_receive) return true;  // left by a message whose sender was lost before it was complete
   ReceiveQueue& queue = receives_[slot];
-  if (queue.is_empty()) return false;
+  if (!has_receive(pair, queue)) return false;
   const TakenReceive taken = queue.take();
   std::ranges::copy(taken.sges, pair.receive_sges.begin());
   pair.current.has_receive = true;

@@ -52,6 +52,10 @@ class Executor {
 
   /// Notes that a request has arrived. The first one in RTR raises the event "communication established".
   void note_heard(QueuePair& pair);
+  /// Returns whether a receive is posted for the queue pair. Looks for more if none is.
+  static bool has_receive(const QueuePair& pair, const ReceiveQueue& queue) {
+    return !queue.is_empty() || look_for_receive(pair, queue);
+  }
   /// Takes the oldest receive for the current request, unless it has one. Returns false if none is posted.
   bool take_receive(QueuePair& pair, std::uint32_t queue);
   /// Copies `bytes` to `sges`, `offset` bytes from their start. Returns the reason of a failure, or `none`.
@@ -61,6 +65,7 @@ class Executor {
  private:
   std::uint32_t domain_of(const QueuePair& pair, const wire::Envelope& envelope) const;
   bool enter_shared(QueuePair& pair, const wire::Envelope& envelope);
+  static bool look_for_receive(const QueuePair& pair, const ReceiveQueue& queue);
   bool run_atomic(QueuePair& pair, const wire::Envelope& envelope, const Permit& place, Answer& answer);
   bool check_receive(QueuePair& pair, std::uint64_t size, Answer& answer);
   bool fail(QueuePair& pair, Verdict verdict, verbs::Cause cause, Answer& answer);

@@ -127,6 +127,8 @@ struct QueuePair {
 
   verbs::QpState state() const { return attributes.state; }
   bool is(verbs::QpType type) const { return plan.type == type; }
+  /// Returns whether receives can be posted to it.
+  bool takes_receives() const { return !plan.has_shared_receives && state() != verbs::QpState::reset; }
   bool can_receive() const { return state() >= verbs::QpState::rtr && state() <= verbs::QpState::sqe; }
   bool can_ask() const { return state() == verbs::QpState::rts || state() == verbs::QpState::sqd; }
 

@@ -302,12 +302,17 @@ int QueuePairs::post_send_all(PairHandle handle, std::span<const verbs::SendRequ
 int QueuePairs::post_receive(PairHandle handle, std::span<const verbs::ReceiveRequest> requests, std::size_t& taken) {
   taken = 0;
   QueuePair* const pair = find_open(handle);
-  if (pair == nullptr || pair->plan.has_shared_receives || pair->state() == QpState::reset) return EINVAL;
+  if (pair == nullptr || !pair->takes_receives()) return EINVAL;
   for (const verbs::ReceiveRequest& request : requests) {
     if (const int error = post_receive(*pair, request); error != 0) return error;
     ++taken;
   }
   return 0;
+}
+
+bool QueuePairs::takes_receives(PairHandle handle, const CompletionStream* stream) {
+  const QueuePair* const pair = find_open(handle);
+  return pair != nullptr && pair->takes_receives() && pair->plan.receive_stream == stream;
 }
 
 int QueuePairs::post_receive(QueuePair& pair, const verbs::ReceiveRequest& request) {

@@ -89,6 +89,8 @@ class QueuePairs {
   int post_send(PairHandle handle, std::span<const verbs::SendRequest> requests, std::size_t& taken, base::Instant now);
   int post_send_all(PairHandle handle, std::span<const verbs::SendRequest> requests, base::Instant now);
   int post_receive(PairHandle handle, std::span<const verbs::ReceiveRequest> requests, std::size_t& taken);
+  /// Returns whether receives can be posted to the queue pair, and complete in this stream.
+  bool takes_receives(PairHandle handle, const CompletionStream* stream);
 
   // Calls of the engine.
   void deliver(const link::Delivery& delivery, base::Instant now);
