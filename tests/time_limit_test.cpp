@@ -2,16 +2,20 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 
 #include "tests/child_process.hpp"
+#include "tests/main/time_limit.hpp"
 
 namespace fairlead::tests {
 namespace {
 
+using namespace std::chrono_literals;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -35,6 +39,16 @@ TEST(TimeLimit, ATestThatHangsIsNamed) {
   const Finished hung = run_it({"FAIRLEAD_TEST_HANG=1", "FAIRLEAD_TEST_SECONDS=1"});
   EXPECT_NE(hung.exit_code, 0);
   EXPECT_THAT(hung.error_output, HasSubstr("TimeLimit.OneThatHangsWhenItIsTold has not ended within 1 s"));
+}
+
+// Tests that wait for something set an alarm.
+TEST(TimeLimitDeathTest, AnAlarmOfTheTestIsItsOwn) {
+  const auto alarmed = [] {
+    TimeLimit limit(1min);
+    limit.OnTestStart(*testing::UnitTest::GetInstance()->current_test_info());
+    ::raise(SIGALRM);
+  };
+  EXPECT_EXIT(alarmed(), testing::KilledBySignal(SIGALRM), "^$");
 }
 
 }  // namespace

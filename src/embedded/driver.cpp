@@ -223,8 +223,8 @@ void Driver::linger() {
   }
 }
 
-/// Tells all peers that the engine ends, until all have answered. It is repeated with pauses that grow up to
-/// `pause_most`, because it may be lost. A peer that does not run finds it in its socket.
+/// Tells all peers that the engine ends, until all have answered. A farewell may be lost, so the driver repeats it with
+/// pauses that grow up to `pause_most`. A peer that does not run finds it in its socket.
 void Driver::say_goodbye(base::Duration pause_most) {
   constexpr auto kPauseFirst = std::chrono::microseconds(200);
   for (base::Duration pause = kPauseFirst; pause <= pause_most; pause *= 2) {

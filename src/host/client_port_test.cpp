@@ -9,21 +9,11 @@
 #include <array>
 #include <cstring>
 
+#include "host/one_segment.hpp"
 #include "queue/producer.hpp"
 
 namespace fairlead::host {
 namespace {
-
-class EventsOfPort final : public queue::SegmentSource {
- public:
-  explicit EventsOfPort(std::span<std::byte> memory) : memory_(memory) {}
-  std::span<std::byte> map(queue::SegmentNumber number) override {
-    return number.value == 0 ? memory_ : std::span<std::byte>();
-  }
-
- private:
-  std::span<std::byte> memory_;
-};
 
 class ClientPortTest : public testing::Test {
  protected:
@@ -49,7 +39,7 @@ class ClientPortTest : public testing::Test {
 
   shm::Users users_;
   std::shared_ptr<ClientMemory> memory_ = ClientMemory::create().value();
-  EventsOfPort segment_{memory_->events(0)};
+  OneSegment segment_{memory_->events(0)};
   base::FileDescriptor daemon_;
   std::unique_ptr<ClientPort> port_;
   std::unique_ptr<queue::Producer> producer_;

@@ -40,6 +40,22 @@ TEST(LinkCancel, EndsAtOnceThoughThePeerStandsStill) {
   }
 }
 
+// An engine that ends waits for its messages, unless they were cancelled.
+TEST(LinkCancel, WhatIsCancelledIsOwedToNobody) {
+  for (const std::size_t size : {100UL, 2000UL, 1'000'000UL}) {  // a copy, one segment, many segments
+    SCOPED_TRACE(size);
+    World world(6);
+    open_session(world);
+    EXPECT_FALSE(world.ends[0].link->is_owing());
+    world.ends[1].is_deaf = true;
+    const std::uint64_t cookie = world.send(0, 1, size);
+    world.run_for(50ms);
+    EXPECT_TRUE(world.ends[0].link->is_owing());
+    EXPECT_EQ(world.cancel(0, cookie), size > 100) << "the copy that was sent ends as usual";
+    EXPECT_FALSE(world.ends[0].link->is_owing());
+  }
+}
+
 TEST(LinkCancel, WhatHasComeInPartIsGivenBack) {
   World world(2);
   open_session(world);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -13,7 +14,7 @@
 
 namespace {
 
-constexpr unsigned kSecondsOfTest = 240;  // a busy processor and a sanitizer included
+constexpr auto kTestMost = std::chrono::seconds(240);  // a busy processor and a sanitizer included
 
 std::string text_of(const char* variable) {
   const char* text = std::getenv(variable);
@@ -34,7 +35,7 @@ int main(int count, char** words) {
                                          text_of("FAIRLEAD_TEST_SKIP_LOG"));
   testing::UnitTest::GetInstance()->listeners().Append(rule.release());
   const std::string seconds = text_of("FAIRLEAD_TEST_SECONDS");
-  auto limit = std::make_unique<TimeLimit>(seconds.empty() ? kSecondsOfTest : std::stoul(seconds));
+  auto limit = std::make_unique<TimeLimit>(seconds.empty() ? kTestMost : std::chrono::seconds(std::stoul(seconds)));
   testing::UnitTest::GetInstance()->listeners().Append(limit.release());
   stop_sanitizers_thread();
   return RUN_ALL_TESTS();
