@@ -175,7 +175,7 @@ class Engine {
 
   // engine_loop.cpp
   bool collect(base::Instant now);
-  bool collect_local(base::Instant now);
+  bool attend_local(base::Instant now);
   bool take_local(base::Instant now);
   bool react(base::Instant now);
   void deliver(const link::Delivery& delivery, base::Instant now);

@@ -18,12 +18,15 @@ bool Engine::progress(base::Instant now) {
   }
   if (!transports_) return any;
   if (shm_transport() != nullptr) {
-    any |= collect_local(now);
+    shm_transport()->begin_pass(now);
+    any |= take_local(now);
+    if (now >= attend_at_) [[unlikely]]
+      any |= attend_local(now);
     if (transports_->offences().is_anyone_condemned()) [[unlikely]]
       expel_condemned(now);
     // The fast path of local traffic: neither the network nor a retry is due.
     if (!transports_->is_network_due(now) && !is_retrying()) [[likely]]
-      return react(now) || any;
+      return (transports_->has_news() && react(now)) || any;
   }
   any |= collect(now);
   any |= transports_->expire(now);
@@ -56,18 +59,15 @@ std::size_t Engine::progress_into(Port& port, std::span<Completion> to, base::In
   return ports_.end_poll(port, to);
 }
 
-bool Engine::collect_local(base::Instant now) {
-  shm_transport()->begin_pass(now);
-  const bool any = take_local(now);
-  if (now < attend_at_) [[likely]]
-    return any;
+/// Handles peers of this host that arrive or leave.
+[[gnu::noinline]] bool Engine::attend_local(base::Instant now) {
   attend_at_ = now + kAttendEvery;
   // Most exposures of departed peers have ended with the notice of the loss, which has the cause. A peer that was not
   // known yet has no such notice.
   messages_.end_abandoned(Status::refused, now);
   ports_.forget_poller();  // everything that a departed peer has left is delivered
   shm_transport()->attend(now);
-  const bool has_attended = take_local(now);
+  const bool any = take_local(now);
   if (shm_transport()->partings().has_any()) [[unlikely]] {
     shm_transport()->partings().part_if([&](link::PeerHandle peer) {
       return !messages_.is_using(peer) && !active_.is_using(peer) &&
@@ -75,23 +75,16 @@ bool Engine::collect_local(base::Instant now) {
     });
   }
   transports_->vouch(now);
-  return any || has_attended;
+  return any;
 }
 
 bool Engine::take_local(base::Instant now) {
   shm::Transport& shm = *shm_transport();
-  for (;;) {
-    switch (shm.next(ports_.has_room())) {
-      case shm::Arrived::message:
-        deliver(shm.message(), now);
-        break;
-      case shm::Arrived::outcome:
-        end_outcome(shm.outcome());
-        break;
-      case shm::Arrived::nothing:
-        return shm.has_found();
-    }
+  while (shm.next_peer()) {
+    while (const link::Delivery* const message = shm.next_message(ports_.has_room())) deliver(*message, now);
+    while (const link::Outcome* const outcome = shm.next_outcome(ports_.has_room())) end_outcome(*outcome);
   }
+  return shm.has_found();
 }
 
 bool Engine::collect(base::Instant now) {
@@ -121,9 +114,7 @@ void Engine::deliver(const link::Delivery& delivery, base::Instant now) {
 
 // Outcomes and notices -----------------------------------------------------------------------------------------------
 
-bool Engine::react(base::Instant now) {
-  if (!transports_->has_news()) [[likely]]
-    return false;
+[[gnu::noinline]] bool Engine::react(base::Instant now) {
   bool any = false;
   // Outcomes first: a notice of a loss guarantees that every message to the peer has had its outcome.
   while (const auto outcome = transports_->next_outcome()) {

@@ -7,6 +7,14 @@
 #include "base/ensure.hpp"
 
 namespace fairlead::engine {
+namespace {
+
+/// Returns whether the sender of a message wants the receiver's report.
+bool is_confirmed(const wire::Envelope& message) {
+  return (message.flags & wire::MessageFlags::kConfirm) != 0;
+}
+
+}  // namespace
 
 void Messages::deliver(const link::Delivery& delivery, base::Instant now) {
   if (!delivery.is_good()) [[unlikely]]
@@ -40,11 +48,13 @@ void Messages::deliver(const link::Delivery& delivery, base::Instant now) {
 
 void Messages::deliver_message(const link::Delivery& delivery, base::Instant now) {
   const wire::Envelope& envelope = delivery.envelope;
-  if (delivery.is_short()) [[likely]]
-    return tell(delivery,
-                receives_.take(context_.transports->address(delivery.peer), envelope.source_port, envelope.target_port,
-                               delivery.bytes, now),
-                now);
+  if (delivery.is_short()) [[likely]] {
+    const bool is_taken = receives_.take(context_.transports->address(delivery.peer), envelope.source_port,
+                                         envelope.target_port, delivery.bytes, now);
+    if (!is_taken || is_confirmed(envelope)) [[unlikely]]
+      tell(delivery, is_taken, now);
+    return;
+  }
   const auto match = receives_.match(envelope.target_port, delivery.size, true);
   if (!match) return tell(delivery, false, now);
   ++context_.counters.messages_received;
@@ -54,9 +64,8 @@ void Messages::deliver_message(const link::Delivery& delivery, base::Instant now
 /// Reports to the sender whether its message was taken, if it requested that, or if the message was refused.
 void Messages::tell(const link::Delivery& delivery, bool is_taken, base::Instant now) {
   const wire::Envelope& envelope = delivery.envelope;
-  const bool is_asked = (envelope.flags & wire::MessageFlags::kConfirm) != 0;
-  if (is_taken && !is_asked) [[likely]]
-    return;
+  const bool is_asked = is_confirmed(envelope);
+  if (is_taken && !is_asked) return;
   const Status status = is_taken ? Status::ok : refusal(envelope.target_port, delivery.size, is_asked);
   if (status == Status::ok && !is_taken) return;
   wire::Envelope told{

@@ -55,7 +55,7 @@ struct Operation {
   std::uint32_t previous = base::Slab<int>::kNone;
 
   /// Returns permission to write a message of `size` bytes at `offset`. The caller has checked the range.
-  Permit permit(std::uint64_t offset, std::uint64_t size) const {
+  [[gnu::always_inline]] Permit permit(std::uint64_t offset, std::uint64_t size) const {
     ENSURE(offset <= length && size <= length - offset, "{} bytes permitted at {} of {}", size, offset, length);
     return {memory, offset, size};
   }

@@ -35,7 +35,7 @@ class Permit {
 
   Permit(std::span<const iovec> memory, std::uint64_t offset, std::uint64_t size)
       : memory_(memory), offset_(offset), size_(size) {}
-  void check(std::uint64_t at, std::uint64_t bytes) const {
+  [[gnu::always_inline]] void check(std::uint64_t at, std::uint64_t bytes) const {
     ENSURE(at <= size_ && bytes <= size_ - at, "{} bytes at {} for a permit for {}", bytes, at, size_);
   }
 

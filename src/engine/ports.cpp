@@ -5,6 +5,8 @@
 #include <new>
 #include <utility>
 
+#include "base/ensure.hpp"
+
 namespace fairlead::engine {
 
 // Allocates all memory before taking the slot, so that a failure leaves nothing behind.
@@ -81,6 +83,18 @@ void Ports::free(PortHandle handle) {
   port->events.reset();
   port->waiter.reset();
   ports_.release(handle.slot);
+}
+
+Completion* Ports::queue_place(Port& port) {
+  std::byte* const place = port.events->producer().pnext();
+  // The API reserves the room before it submits an operation; if the room is missing, the API has a bug.
+  ENSURE(place != nullptr, "port {}: no room for an event, though it has to be reserved", port.number);
+  return reinterpret_cast<Completion*>(place);
+}
+
+void Ports::publish(Port& port, std::uint32_t slot) {
+  port.events->producer().put();
+  touch(slot);
 }
 
 // Only the first drop wakes a watcher, which then reads the count: a thousand drops in a row cause one wake-up.

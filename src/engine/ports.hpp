@@ -12,7 +12,6 @@
 
 #include <fairlead/error.hpp>
 
-#include "base/ensure.hpp"
 #include "base/slab.hpp"
 #include "base/socket_address.hpp"
 #include "engine/handles.hpp"
@@ -70,7 +69,11 @@ class Ports {
     put_event(ports_[slot], slot, make);
   }
   template <typename Make>
-  void put_event(Port& port, std::uint32_t slot, Make&& make);
+  [[gnu::always_inline]] void put_event(Port& port, std::uint32_t slot, Make&& make) {
+    const bool is_direct = port.direct != port.direct_end;
+    make(static_cast<void*>(is_direct ? port.direct++ : queue_place(port)));
+    if (!is_direct) publish(port, slot);
+  }
   void produce(std::uint32_t slot, const Completion& completion) {
     put_event(slot, [&](void* place) { new (place) Completion(completion); });
   }
@@ -101,6 +104,9 @@ class Ports {
   Result<PortHandle> make(std::uint32_t number);
   template <typename Slot>
   Result<std::uint32_t> make_at(std::uint32_t number, Slot&& slot);
+  /// Returns where the next event of the port's queue is constructed; publish() then hands it to the consumer.
+  Completion* queue_place(Port& port);
+  void publish(Port& port, std::uint32_t slot);
   void notify();
 
   base::SocketAddress address_;
@@ -109,17 +115,5 @@ class Ports {
   std::vector<std::uint32_t> touched_;
   Port* polled_ = nullptr;  // its consumer makes this pass, and its array limits the pass
 };
-
-template <typename Make>
-inline void Ports::put_event(Port& port, std::uint32_t slot, Make&& make) {
-  if (port.direct != port.direct_end) {
-    make(static_cast<void*>(port.direct++));
-    return;
-  }
-  // The API reserves the room before it submits an operation; if the room is missing, the API has a bug.
-  ENSURE(port.events->produce_in_place(make), "port {}: no room for an event, though it has to be reserved",
-         port.number);
-  touch(slot);
-}
 
 }  // namespace fairlead::engine

@@ -34,7 +34,7 @@ Receives::Match Receives::find(std::uint32_t port_number, std::uint64_t size) {
   if (slot == kNone && port.spares && port.spares->plan.spares && size <= port.spares->plan.spares->size())
     slot = post_spare(port, port_slot);
   if (slot == kNone) return drop(port_slot);
-  const Match found{&port, &context_.operations[slot], slot};
+  const Match found{&context_.operations[slot], slot};
   if (slot != port.posted.first()) return found;
   last_number_ = port_number;
   return last_ = found;

@@ -18,12 +18,11 @@ class Receives {
  public:
   static constexpr std::uint32_t kNone = Operations::kNone;
 
-  /// The buffer for a message. Null port: the message was dropped and counted.
+  /// The buffer for a message. Null: the message was dropped and counted.
   struct Match {
-    Port* port = nullptr;
     Operation* operation = nullptr;
     std::uint32_t slot = kNone;  // of the operation
-    explicit operator bool() const { return port != nullptr; }
+    explicit operator bool() const { return operation != nullptr; }
   };
 
   explicit Receives(MessageContext& context)
@@ -112,7 +111,7 @@ class Receives {
   const Operation& operation = *match.operation;
   if (operation.first_placement != kNone) [[unlikely]]
     return wait(match.slot, offset, length, {engine, source_port});
-  context_.ports.put_event(*match.port, operation.port, [&](void* place) {
+  context_.ports.put_event(operation.port, [&](void* place) {
     new (place) Completion{.cookie = operation.cookie,
                            .length = length,
                            .offset = offset,

@@ -18,6 +18,10 @@ constexpr std::uint32_t kLookEvery = 32;
 
 }  // namespace
 
+std::shared_ptr<Machine> MachineCalls::end_of_call(Lock& lock) {
+  return machine_.kept_ ? end_kept(lock) : nullptr;
+}
+
 bool MachineCalls::is_deliverable() const {
   const MachineState now = machine_.state();
   if (machine_.is_automatic_ || !machine_.port_.core) return false;
@@ -201,9 +205,8 @@ void MachineCalls::close() {
   descriptor_.set(Instant::min());
 }
 
-std::shared_ptr<Machine> MachineCalls::end_of_call(Lock& lock) {
-  if (!machine_.kept_ || !machine_.is_driven_by_calls() || machine_.turn_.is_mine()) [[likely]]
-    return nullptr;
+[[gnu::noinline]] std::shared_ptr<Machine> MachineCalls::end_kept(Lock& lock) {
+  if (!machine_.is_driven_by_calls() || machine_.turn_.is_mine()) return nullptr;
   std::shared_ptr<Machine> self = std::exchange(machine_.kept_, nullptr);
   drive_to_end(lock);
   return self;

@@ -50,6 +50,7 @@ class MachineCalls {
  private:
   bool is_deliverable() const;
   void look_after(Lock& lock);
+  std::shared_ptr<Machine> end_kept(Lock& lock);
   void run_signals();
 
   Machine& machine_;

@@ -61,9 +61,9 @@ std::size_t Machine::tell_events(Lock& lock, std::size_t most) {
     const bool has_handle = buffer.face != nullptr;
     BufferState::StandIn stand_in;
     Buffer& face = has_handle ? *buffer.face : stand_in.of(buffer);
-    Loan loan;  // given back after the callback, unless the callback moved it out
+    std::optional<Loan> loan;  // given back after the callback, unless the callback moved it out
     if (completion.is_loan) [[unlikely]]
-      loan = take_loan(completion.offset);
+      loan.emplace(take_loan(completion.offset));
     const BufferEvent event{.buffer = face,
                             .queue = buffer.kind,
                             .status = completion.status,
@@ -73,7 +73,7 @@ std::size_t Machine::tell_events(Lock& lock, std::size_t most) {
                             .time = to_public(completion.time_ns),
                             .sender = sender.get(),
                             .machine = face_,
-                            .loan = completion.is_loan ? &loan : nullptr};
+                            .loan = loan ? &*loan : nullptr};
     const bool is_provided = buffer.events == 0;
     const BufferCallback& callback =
         is_provided ? provision_.callback() : buffer.callbacks[std::to_underlying(event.queue)];

@@ -31,56 +31,51 @@ class Inbox {
 
   explicit Inbox(TransportCounters& counters) : counters_(counters) {}
 
-  Read read(const Source& from, const RingReader::Record& record) {
+  /// Reads a record that is one inlined message, as most are. Returns false for all others.
+  bool read_inlined(link::PeerHandle from, std::span<const std::byte> body) {
     wire::ShmHead head;
-    if (wire::is_inlined(record.body, head)) [[likely]] {
-      set_envelope(head);
-      set_whole(from.handle, record.body.subspan(sizeof head));
-      return Read::message;
-    }
-    return read_other(from, record, head);
+    if (!wire::is_inlined(body, head)) return false;
+    inlined_.peer = from;
+    inlined_.envelope.operation = static_cast<wire::Operation>(head.operation);
+    inlined_.envelope.status = head.status;
+    inlined_.envelope.flags = head.flags;
+    inlined_.envelope.source_port = head.source_port;
+    inlined_.envelope.target_port = head.target_port;
+    set_inlined(body.subspan(sizeof head));
+    delivery_ = &inlined_;
+    return true;
   }
+  /// Reads a record of any form.
+  Read read_other(const Source& from, std::span<const std::byte> body);
   bool has_batched() const noexcept { return !batch_.empty(); }
   /// Fills the delivery with the next message of the batch. Returns false if the batch is malformed.
   bool take_batched();
   void forget_batch() noexcept { batch_ = {}; }
-  const link::Delivery& delivery() const noexcept { return delivery_; }
+  const link::Delivery& delivery() const noexcept { return *delivery_; }
 
   static constexpr std::size_t kBatchMax = 1000;  // bytes of a batch; bounds the time that one record takes of a pass
 
  private:
-  void set_envelope(const wire::ShmHead& head) {
-    delivery_.envelope = {.operation = static_cast<wire::Operation>(head.operation),
-                          .status = head.status,
-                          .flags = head.flags,
-                          .source_port = head.source_port,
-                          .target_port = head.target_port};
+  void set_inlined(std::span<const std::byte> bytes) {
+    inlined_.bytes = bytes;
+    inlined_.size = bytes.size();
+    count_message(bytes.size());
   }
-  /// Makes `bytes` the payload of the delivery, and counts the message.
-  void set_whole(link::PeerHandle from, std::span<const std::byte> bytes) {
-    delivery_.peer = from;
-    delivery_.bytes = bytes;
-    delivery_.size = bytes.size();
-    delivery_.offset = 0;
-    delivery_.reassembly = link::Delivery::kWhole;
-    delivery_.is_first = delivery_.is_last = true;
-    delivery_.target = 0;
-    delivery_.permission = nullptr;
-    count_message();
-  }
-  void count_message() {
-    counters_.bytes_delivered += delivery_.bytes.size();
+  void set_whole(link::PeerHandle from, std::span<const std::byte> bytes);
+  void count_message(std::size_t bytes) {
+    counters_.bytes_delivered += bytes;
     ++counters_.messages_delivered;
   }
-  Read read_other(const Source& from, const RingReader::Record& record, const wire::ShmHead& head);
-  Read read_batch(const Source& from, std::span<const std::byte> body, const wire::ShmHead& head);
-  bool read_part(const Source& from, const RingReader::Record& record);
+  Read read_batch(const Source& from, std::span<const std::byte> body);
+  bool read_part(const Source& from, std::span<const std::byte> body);
   bool find_payload(const Connection& from);
 
   TransportCounters& counters_;
   wire::ShmRecord record_;
-  link::Delivery delivery_;
-  std::span<const std::byte> batch_;  // the messages of the batch that were not delivered yet
+  link::Delivery inlined_;  // a whole message without names: all other members keep their initial values
+  link::Delivery other_;
+  const link::Delivery* delivery_ = &inlined_;  // the last one filled
+  std::span<const std::byte> batch_;            // the messages of the batch that were not delivered yet
 };
 
 }  // namespace fairlead::shm

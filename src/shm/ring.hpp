@@ -83,8 +83,9 @@ class RingWriter {
     return true;
   }
 
-  /// Lines written since the beginning, and those known to be consumed.
+  /// Lines written since the beginning, now and after a further record; and those known to be consumed.
   std::uint64_t written() const noexcept { return written_; }
+  std::uint64_t written_with(std::size_t body_bytes) const noexcept { return written_ + lines_of(body_bytes); }
   std::uint64_t passed() const noexcept { return passed_seen_; }
   /// Returns the longest body that fits now.
   std::size_t room() const noexcept {

@@ -99,18 +99,23 @@ class Transport {
   void end_line(link::PeerHandle peer, std::uint64_t line, Status status);
   void set_target(link::PeerHandle peer, std::uint64_t target) { peers_[peer].arriving.target = target; }
 
-  /// Begins a pass over the peers that may have news. Call next() until it returns nothing.
+  /// Begins a pass over the peers that may have news. Call next_peer() until it returns false, and for each peer first
+  /// next_message(), then next_outcome() until it returns null.
   void begin_pass(base::Instant now);
-  /// Handles arriving and leaving peers; makes system calls. Call next() until it returns nothing: it brings what
-  /// peers that are gone had written before.
+  /// Handles arriving and leaving peers; makes system calls. Go on as after begin_pass(): the peers are those that are
+  /// gone, and the messages those that they had written before.
   void attend(base::Instant now);
-  /// Returns what comes next. `has_room` says whether there is room for the event of a message: without it, messages
-  /// stay in the rings for the next pass.
-  Arrived next(bool has_room);
-  /// Both are valid until the next call of next().
-  const link::Delivery& message() const noexcept { return poll_.message(); }
-  const link::Outcome& outcome() const noexcept { return poll_.outcome(); }
-  /// Returns whether the pass has found anything.
+  bool next_peer();
+  /// As the functions of PeerPoll. `has_room` says whether there is room for the event of a message: without it,
+  /// messages stay in the rings for the next pass.
+  const link::Delivery* next_message(bool has_room) {
+    const link::Delivery* const message = poll_.next_message(has_room);
+    if (message != nullptr && !message->is_last) [[unlikely]]
+      make_busy(poll_.index(), now_);
+    return message;
+  }
+  const link::Outcome* next_outcome(bool has_room) { return poll_.next_outcome(has_room); }
+  /// Returns whether the pass has found anything. Known at its end.
   bool has_found() const noexcept { return has_found_; }
   /// Gives up on peers that stopped reading or were not found in time.
   void expire(base::Instant now);
@@ -165,7 +170,6 @@ class Transport {
     return is_fast && !peer->is_parting ? peer : nullptr;
   }
   void make_busy(std::uint32_t index, base::Instant now);
-  bool begin_poll();
   std::uint32_t next_departing();
   void end_departure(const ConnectionEvent& ended);
   struct Run {
@@ -175,6 +179,8 @@ class Transport {
     return part.memory.size() == 1 && part.length <= Outbox::kWholeMax && part.length <= part.memory[0].iov_len;
   }
   static Run next_run(std::span<const link::SendPart> parts);
+  std::size_t write_shorts(std::uint32_t index, Connection& to, const link::ShortSend& send, std::size_t sent,
+                           base::Instant now, std::span<link::OperationHandle> names);
 
   std::unique_ptr<Connections> connections_;
   TransportOptions options_;
@@ -194,5 +200,21 @@ class Transport {
   bool is_leaving_ = false;
   base::Instant expire_at_ = base::kNever;
 };
+
+/// Begins the poll of the next peer. Returns false if the pass is over.
+inline bool Transport::next_peer() {
+  has_found_ |= poll_.has_found();
+  for (;;) {
+    const std::uint32_t slot = is_attending_ ? next_departing() : connections_->watch().next();
+    if (slot == kNone) break;
+    const std::uint32_t index = peers_.at_connection(slot);
+    if (index != kNone) [[likely]]
+      return poll_.begin(index, slot, now_), true;
+    poll_.abandon();
+  }
+  if (!is_attending_ && now_ >= expire_at_) [[unlikely]]
+    expire(now_);
+  return false;
+}
 
 }  // namespace fairlead::shm

@@ -39,36 +39,6 @@ void Transport::attend(base::Instant now) {
   connections_->attend(now);
 }
 
-Arrived Transport::next(bool has_room) {
-  for (;;) {
-    const Arrived arrived = poll_.next(has_room, now_);
-    if (arrived != Arrived::nothing) {
-      if (arrived == Arrived::message && !poll_.message().is_last) [[unlikely]]
-        make_busy(poll_.index(), now_);
-      has_found_ = true;
-      return arrived;
-    }
-    has_found_ |= poll_.has_found();
-    if (!begin_poll()) return Arrived::nothing;
-  }
-}
-
-/// Begins the next poll of the pass. Returns false if the pass is over.
-bool Transport::begin_poll() {
-  for (;;) {
-    const std::uint32_t slot = is_attending_ ? next_departing() : connections_->watch().next();
-    if (slot == kNone) break;
-    const std::uint32_t index = peers_.at_connection(slot);
-    poll_.abandon();
-    if (index == kNone) continue;
-    poll_.begin(index, slot);
-    return true;
-  }
-  if (!is_attending_ && now_ >= expire_at_) [[unlikely]]
-    expire(now_);
-  return false;
-}
-
 /// Handles what has happened to connections, up to the next peer that is gone: its connection is polled until nothing
 /// is left there. Returns kNone if there is none.
 std::uint32_t Transport::next_departing() {

@@ -36,17 +36,16 @@ class TransportHostile : public testing::Test {
   }
 
   void take_all() {
-    for (Arrived arrived = shm_.next(true); arrived != Arrived::nothing; arrived = shm_.next(true)) {
-      if (arrived == Arrived::outcome) {
-        const link::Outcome& end = shm_.outcome();
-        if (end.owner != link::Outcome::kNobody) EXPECT_EQ(end.cookie, end.owner);
-        ++outcomes_;
-        continue;
+    while (shm_.next_peer()) {
+      while (const link::Delivery* const delivery = shm_.next_message(true)) {
+        ASSERT_LE(delivery->offset, delivery->size);
+        ASSERT_LE(delivery->bytes.size(), delivery->size - delivery->offset);
+        read(delivery->bytes);
       }
-      const link::Delivery& delivery = shm_.message();
-      ASSERT_LE(delivery.offset, delivery.size);
-      ASSERT_LE(delivery.bytes.size(), delivery.size - delivery.offset);
-      read(delivery.bytes);
+      while (const link::Outcome* const end = shm_.next_outcome(true)) {
+        if (end->owner != link::Outcome::kNobody) EXPECT_EQ(end->cookie, end->owner);
+        ++outcomes_;
+      }
     }
   }
   void collect() {
