@@ -139,8 +139,8 @@ class Transport {
   const TransportCounters& counters() const { return counters_; }
   bool is_forced() const { return options_.is_forced; }
   bool has_peers() const { return !peers_.empty(); }
-  /// Returns whether a message is left to send or has not been read: any, or one that was not cancelled. Slow.
-  enum class Pendings : std::uint8_t { all, wanted };
+  enum class Pendings : std::uint8_t { all, wanted };  // wanted: those that were not cancelled
+  /// Returns whether such a message is left to send or has not been read. Slow.
   bool has_any(Pendings which) const;
   /// Checks all invariants, and ends the process if one is violated. Slow: for the simulator.
   void check();
