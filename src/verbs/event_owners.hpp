@@ -14,7 +14,7 @@
 #include <fairlead/error.hpp>
 
 #include "base/fifo.hpp"
-#include "qp/notice_stream.hpp"
+#include "engine/core.hpp"
 
 namespace fairlead::verbs {
 
