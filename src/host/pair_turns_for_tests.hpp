@@ -64,21 +64,31 @@ class TurnsOfPairs : public ::testing::Test {
     call(CallKind::change_pair, pair);
     pair.from = pair.attributes.state;
   }
-  /// Opens a queue pair as asked, and moves it to RTS. `asked` can change it further.
-  PairAnswer connected_to_itself(PairCall& asked) {
+  /// Opens a queue pair as asked. `asked` then names it, and has the attributes of a peer on this host but for its
+  /// number.
+  PairAnswer opened(PairCall& asked) {
     call(CallKind::open_pair, asked);
     serve();
     const PairAnswer pair = page().replies[0].answer;
     EXPECT_EQ(pair.status, 0u) << pair.text.data();
     asked.object = pair.object;
     asked.generation = pair.generation;
-    asked.attributes.dest_qp_num = pair.number;
     asked.attributes.path_mtu = 1;
-    asked.attributes.rnr_retry = 7;
-    asked.attributes.min_rnr_timer = 1;  // 10 us
     asked.attributes.av.is_global = 1;
     asked.attributes.av.dgid = core_->address().ip;
-    for (const auto state : {verbs::QpState::init, verbs::QpState::rtr, verbs::QpState::rts}) change(asked, state);
+    return pair;
+  }
+  void move_to_rts(PairCall& pair) {
+    for (const auto state : {verbs::QpState::init, verbs::QpState::rtr, verbs::QpState::rts}) change(pair, state);
+    serve();
+  }
+  /// Opens a queue pair as asked, and moves it to RTS. `asked` can change it further.
+  PairAnswer connected_to_itself(PairCall& asked) {
+    const PairAnswer pair = opened(asked);
+    asked.attributes.dest_qp_num = pair.number;
+    asked.attributes.rnr_retry = 7;
+    asked.attributes.min_rnr_timer = 1;  // 10 us
+    move_to_rts(asked);
     return pair;
   }
   void serve() {

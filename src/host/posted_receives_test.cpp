@@ -57,19 +57,10 @@ class ReceivesOfPairs : public TurnsOfPairs {
   /// Returns a queue pair of the application for messages from the sender, in RTS after `asked` was sent.
   PairAnswer receiver(PairCall& asked) {
     asked.type = std::to_underlying(type_);
-    call(CallKind::open_pair, asked);
-    serve();
-    const PairAnswer pair = page().replies[0].answer;
-    EXPECT_EQ(pair.status, 0u) << pair.text.data();
-    asked.object = pair.object;
-    asked.generation = pair.generation;
+    const PairAnswer pair = opened(asked);
     asked.attributes.qkey = kQueueKey;
     asked.attributes.dest_qp_num = sender_.number;
-    asked.attributes.path_mtu = 1;
-    asked.attributes.av.is_global = 1;
-    asked.attributes.av.dgid = core_->address().ip;
-    for (const auto state : {QpState::init, QpState::rtr, QpState::rts}) change(asked, state);
-    serve();
+    move_to_rts(asked);
     return pair;
   }
   PairAnswer receiver() {
