@@ -86,22 +86,28 @@ TEST(SocketAddress, RefusesForeignAndShortKernelAddresses) {
   EXPECT_FALSE(SocketAddress::from_kernel(nullptr, 0));
 }
 
-// Tables see neighbouring hosts and ports: their low bits must spread like random ones.
+// Tables see neighbouring hosts and ports: their low bits must spread like random ones, whatever the seed. Without the
+// finalizer the first five of these seeds put 126, 44, 26, 25 and 22 addresses into one bucket.
 TEST(SocketAddress, HashSpreadsNeighbours) {
   constexpr std::size_t kBuckets = 4096;
-  std::vector<int> bucket(kBuckets, 0);
-  std::set<std::size_t> distinct;
-  const SocketAddressHash hash;
-  for (std::uint8_t host = 0; host < 64; ++host) {
-    for (std::uint16_t port = 0; port < 256; ++port) {
-      auto address = *SocketAddress::from_ip("10.0.0.0", static_cast<std::uint16_t>(20480 + port));
-      address.ip[15] = host;
-      distinct.insert(hash(address));
-      ++bucket[hash(address) % kBuckets];
+  for (const std::uint64_t seed :
+       {0x5e7f'929b'fc46'5bd0ULL, 0x5a67'f05a'0d59'e3d0ULL, 0x1785'a4f6'bb6d'b179ULL, 0xadff'a8d7'3762'54ecULL,
+        0xbb1a'5490'4445'7563ULL, 0x5192'ceb1'4e6a'ad26ULL, 0ULL, 1ULL, ~0ULL}) {
+    std::vector<int> bucket(kBuckets, 0);
+    std::set<std::size_t> distinct;
+    const SocketAddressHash hash{seed};
+    auto address = *SocketAddress::from_ip("10.0.0.0", 0);
+    for (std::uint8_t host = 0; host < 64; ++host) {
+      for (std::uint16_t port = 20480; port < 20480 + 256; ++port) {
+        address.ip[15] = host;
+        address.port = port;
+        distinct.insert(hash(address));
+        ++bucket[hash(address) % kBuckets];
+      }
     }
+    EXPECT_EQ(distinct.size(), 64u * 256u) << seed;
+    EXPECT_LE(*std::max_element(bucket.begin(), bucket.end()), 20) << seed;  // mean 4; a random spread stays below 20
   }
-  EXPECT_EQ(distinct.size(), 64u * 256u);
-  EXPECT_LE(*std::max_element(bucket.begin(), bucket.end()), 20);  // mean 4; a random spread stays below 16
 }
 
 TEST(SocketAddress, HashDependsOnEveryFieldAndTheSeed) {
