@@ -24,6 +24,7 @@ struct EngineCounters {
   std::uint64_t messages_lent = 0;
   std::uint64_t loans_taken = 0;
   std::uint64_t refused_loans = 0;
+  std::uint64_t dropped_given_up = 0;
   std::uint64_t dropped_no_port = 0;
   std::uint64_t dropped_no_buffer = 0;
   std::uint64_t dropped_sender_lost = 0;
@@ -62,6 +63,8 @@ inline constexpr std::array kEngineCounterRows{
                      "lent messages that were read in place; others were copied"},
     base::CounterRow{"loan.refused", &EngineCounters::refused_loans,
                      "lent messages that were said to lie outside their sender's memory"},
+    base::CounterRow{"loan.given_up", &EngineCounters::dropped_given_up,
+                     "lent messages that were not delivered, because their sender had given up this engine"},
     base::CounterRow{"dropped.no_port", &EngineCounters::dropped_no_port, "messages for a port that is not open"},
     base::CounterRow{"dropped.no_buffer", &EngineCounters::dropped_no_buffer,
                      "messages for which no posted buffer had room"},

@@ -43,7 +43,7 @@ bool Loans::lend(PortHandle handle, const Send& send, OperationHandle& handle_ou
                                                      .a = send.part.length},
                                         .pieces = {},
                                         .cookie = context_.operations.cookie_of(slot).word()},
-                                       now);
+                                       now, &operation.reference);
   if (status != Status::ok) {
     context_.operations.release(slot);
     return true;
@@ -97,6 +97,10 @@ void Loans::deliver(const link::Delivery& delivery, base::Instant now) {
     return;
   }
   const auto arena = context_.shm_transport()->arena_of(delivery.peer);
+  if (arena.has_ended) {
+    ++context_.counters.dropped_given_up;
+    return;
+  }
   if (arena.memory == nullptr) return tell_given_back(delivery.peer, envelope.cookie, Status::not_available, now);
   if (envelope.offset < sizeof(onesided::SharedTables) || envelope.offset > arena.bytes ||
       envelope.a > arena.bytes - envelope.offset || envelope.a == 0 || envelope.a > onesided::kCarriedOutMax) {

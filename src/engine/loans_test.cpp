@@ -97,6 +97,54 @@ TEST_F(EngineLoan, IsCopiedForWhoTakesNone) {
   EXPECT_EQ(far_.engine->ports().find(far_.port)->dropped_no_buffer.load(), 1u);
 }
 
+class EngineLoanGivenUp : public EngineLoan, public testing::WithParamInterface<bool> {};
+INSTANTIATE_TEST_SUITE_P(, EngineLoanGivenUp, testing::Bool());
+
+// The parameter: whether the reader takes loans. The lender has its memory back, and writes to it.
+TEST_P(EngineLoanGivenUp, IsNotDelivered) {
+  const auto there = near_.shared(5000);
+  std::vector<std::byte> buffer(5000);
+  receive(far_, buffer, GetParam());
+  lend(near_, 2, there);
+  for (int step = 0; step < 100; ++step) {
+    now_ += 100ms;
+    near_.engine->progress(now_);
+  }
+  const auto end = near_.event();
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->status, Status::silent);
+  for (int step = 0; step < 100; ++step) pass();
+  EXPECT_FALSE(far_.event());
+  EXPECT_EQ(far_.counter("engine.loan.given_up"), 1U);
+}
+
+// An engine that ends waits until its peers have read its last messages, but not for those that were cancelled.
+TEST_F(EngineLoan, ThatWasCancelledHoldsNoEngineUp) {
+  const auto there = near_.shared(5000);
+  const OperationHandle lent = lend(near_, 2, there);
+  OperationHandle confirmed;
+  pieces_.push_back({there.data(), 64});
+  ASSERT_EQ(near_.engine->messages().send(
+                near_.port,
+                {.to = {direct_place(2), kPort}, .part = {{&pieces_.back(), 1}, 64, 7}, .is_confirmed = true},
+                confirmed, now_),
+            Status::ok);
+  EXPECT_TRUE(near_.engine->is_owing());
+  EXPECT_TRUE(near_.engine->cancel(near_.port, lent, now_));
+  EXPECT_TRUE(near_.engine->is_owing());
+  EXPECT_TRUE(near_.engine->cancel(near_.port, confirmed, now_));
+  near_.engine->progress(now_);
+  EXPECT_FALSE(near_.engine->is_owing());
+  for (const std::uint64_t cookie : {5, 7}) {
+    const auto end = near_.event();
+    ASSERT_TRUE(end);
+    EXPECT_EQ(end->cookie, cookie);
+    EXPECT_EQ(end->status, Status::canceled);
+  }
+  for (int step = 0; step < 100; ++step) pass();
+  EXPECT_FALSE(near_.event()) << "a second end";
+}
+
 TEST_F(EngineLoan, OutlivesWhoLentIt) {
   const auto there = filled(near_.shared(5000), 4);
   const std::vector<std::byte> copy(there.begin(), there.end());

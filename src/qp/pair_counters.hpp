@@ -26,6 +26,7 @@ struct PairCounters {
   std::uint64_t dropped_gap = 0;
   std::uint64_t dropped_malformed = 0;
   std::uint64_t dropped_late_answer = 0;
+  std::uint64_t dropped_taken_back = 0;
   std::uint64_t dropped_answers = 0;
   std::uint64_t dropped_unreachable = 0;
   std::uint64_t group_sent = 0;
@@ -75,6 +76,8 @@ inline constexpr std::array kPairCounterRows{
     base::CounterRow{"dropped_malformed", &PairCounters::dropped_malformed, "malformed requests and answers"},
     base::CounterRow{"dropped_late_answer", &PairCounters::dropped_late_answer,
                      "answers to requests that are no longer pending"},
+    base::CounterRow{"dropped_taken_back", &PairCounters::dropped_taken_back,
+                     "requests and answers that their sender took back while they were read in its memory"},
     base::CounterRow{"dropped_answers", &PairCounters::dropped_answers,
                      "answers that waited for room to a peer that is lost"},
     base::CounterRow{"dropped_unreachable", &PairCounters::dropped_unreachable,

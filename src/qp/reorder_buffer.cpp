@@ -155,8 +155,8 @@ bool ReorderBuffer::add_piece(Arrival& arrival, std::uint64_t offset, std::size_
   return false;
 }
 
-/// Stores a chunk of a request in the queue pair's chain. Returns false if there is no memory; the request is then
-/// dropped.
+/// Stores a chunk of a request in the queue pair's chain. Returns false if there is no memory, or if the sender has
+/// taken the request back; the request is then dropped.
 bool ReorderBuffer::keep(QueuePair& pair, std::uint32_t slot, const link::Delivery& delivery) {
   Arrival& arrival = places_[slot];
   const std::span<const std::byte> bytes = delivery.bytes;
@@ -166,6 +166,12 @@ bool ReorderBuffer::keep(QueuePair& pair, std::uint32_t slot, const link::Delive
     return false;
   }
   std::memcpy(arrival.held.back().bytes.get(), bytes.data(), bytes.size());
+  if (!delivery.is_good()) [[unlikely]] {
+    ++shared_.counters.dropped_taken_back;
+    unlink(pair, slot);
+    drop(slot);
+    return false;
+  }
   arrival.bytes_held += bytes.size();
   pair.early.bytes += bytes.size();
   held_bytes_ += bytes.size();

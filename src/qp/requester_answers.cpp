@@ -61,6 +61,10 @@ void Requester::take_result(QueuePair& pair, RequestNumber number, const Answer&
     parts_.outstanding.fail(pair, number, WcStatus::bad_resp_err, Cause::bad_request);
   } else if (delivery.reassembly == link::Delivery::kWhole) {
     parts_.outstanding.place_result(pair, number, 0, delivery.bytes);
+    if (!delivery.is_good()) [[unlikely]] {
+      ++shared_.counters.dropped_taken_back;
+      return;  // as if it had been lost
+    }
   } else {
     const std::uint32_t slot = parts_.arrivals.open_answer(pair, delivery);
     if (slot != Arrival::kNone) take_answer_chunk(slot, delivery);  // else the timer sends the request again

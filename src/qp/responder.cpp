@@ -47,8 +47,8 @@ void Responder::take(QueuePair& pair, const link::Delivery& delivery) {
     ++shared_.counters.duplicates;  // sent again while the first copy is still arriving
     return;
   }
-  if (delivery.reassembly != link::Delivery::kWhole) [[unlikely]]
-    return take_first_chunk(pair, delivery);
+  if (!delivery.is_short()) [[unlikely]]
+    return delivery.permission == nullptr ? take_first_chunk(pair, delivery) : take_in_place(pair, delivery);
   take_whole(pair, delivery);
 }
 
@@ -61,6 +61,21 @@ void Responder::take_whole(QueuePair& pair, const link::Delivery& delivery) {
   }
   if (!pair.early.is_empty()) [[unlikely]]
     drain(pair);
+}
+
+/// Executes a request that lies in memory of its sender. If the sender has taken it back meanwhile, it never arrived.
+void Responder::take_in_place(QueuePair& pair, const link::Delivery& delivery) {
+  Answer answer;
+  const bool is_well =
+      executor_.begin(pair, delivery.envelope, delivery.size, answer) && executor_.put(pair, 0, delivery.bytes, answer);
+  if (is_well && !delivery.is_good()) [[unlikely]] {
+    ++shared_.counters.dropped_taken_back;
+    pair.current.is_active = false;  // its receive stays with the queue pair, for the next request
+    return;
+  }
+  if (is_well) executor_.finish(pair, answer);
+  answers_.conclude(pair, delivery.envelope, answer);
+  drain(pair);
 }
 
 void Responder::execute(QueuePair& pair, const link::Delivery& delivery) {

@@ -37,6 +37,7 @@ class Responder {
   void take_duplicate(QueuePair& pair, const link::Delivery& delivery);
   void take_early(QueuePair& pair, const link::Delivery& delivery);
   void take_whole(QueuePair& pair, const link::Delivery& delivery);
+  void take_in_place(QueuePair& pair, const link::Delivery& delivery);
   void execute(QueuePair& pair, const link::Delivery& delivery);
   void take_first_chunk(QueuePair& pair, const link::Delivery& delivery);
   void put_chunk(QueuePair& pair, const link::Delivery& delivery);

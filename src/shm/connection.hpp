@@ -33,9 +33,9 @@ struct PairSide {
   alignas(128) std::atomic<std::uint32_t> is_watching{0};  // it polls the rings by itself: nobody has to ring
   // Hazard pointer: what it uses in the other side's memory (shm/use.hpp); 0: nothing.
   alignas(128) std::atomic<std::uint64_t> at{0};
-  std::atomic<std::uint32_t> sees{0};                        // what it has mapped of the other side's memory
-  std::atomic<std::uint32_t> farewell{0};                    // a Farewell; set before the connection closes
-  std::atomic<std::uint32_t> tickets[Tickets::kCount] = {};  // tickets that it gave to the other side (tickets.hpp)
+  std::atomic<std::uint32_t> sees{0};      // what it has mapped of the other side's memory
+  std::atomic<std::uint32_t> farewell{0};  // a Farewell; set before the connection closes
+  Tickets::Words tickets = {};             // tickets that it gave to the other side (tickets.hpp)
 };
 /// The first page of a pair's memory. Side 0 is the engine that connected, side 1 the one that accepted.
 struct PairPage {

@@ -177,6 +177,7 @@ void Connections::refuse(std::uint32_t slot, std::string_view reason) {
 
 void Connections::forget(std::uint32_t slot) {
   watch_->forget(slot);
+  if (PairSide* const own = peers_[slot].own) Tickets::take_back_all(own->tickets);  // the peer may live on
   close(slot);
 }
 

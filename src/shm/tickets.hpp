@@ -41,6 +41,11 @@ class Tickets {
     }
     return false;
   }
+  /// Revokes all tickets ever given: their messages are about to end, so their memory becomes the program's again.
+  static void take_back_all(Words& words) {
+    for (std::atomic<std::uint32_t>& word : words) word.store(0, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // before anybody writes to the memory
+  }
   bool is_good(std::uint32_t ticket) const { return given_[ticket % kCount].ticket == ticket; }
   bool is_empty() const { return free_count_ == kCount; }
 

@@ -57,10 +57,12 @@ class Transport {
   struct ArenaView {
     std::shared_ptr<Memory> memory;
     std::uint64_t bytes = 0;
+    bool has_ended = false;  // the peer has given us up: what it had there for us may be overwritten
   };
   ArenaView arena_of(link::PeerHandle peer) {
     const Connection* there = connection_of(peers_[peer]);
-    return there != nullptr ? ArenaView{there->arena, there->arena_bytes} : ArenaView{};
+    if (there == nullptr) return {};
+    return {there->arena, there->arena_bytes, there->end_by_peer() == End::peer_cut};
   }
   /// Returns whether write() would succeed.
   bool has_room(link::PeerHandle peer);
@@ -152,6 +154,8 @@ class Transport {
   static constexpr std::uint32_t kNone = TransportPeers::kNone;
   static constexpr std::size_t kManyEach = 128;  // bytes; longest message that shares a record with others
   static constexpr int kLastLooks = 128;         // polls of what a peer that is gone has left
+  /// Set in references to messages that were written to the ring at once.
+  static constexpr link::Reference kOfPending = link::Reference{1} << 62;
 
   std::uint32_t add_peer(const base::SocketAddress& address);
   bool has_room_for(const ConnectionEvent& event);

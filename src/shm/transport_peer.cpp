@@ -47,6 +47,13 @@ std::optional<link::Notice> TransportPeers::end_arriving(std::uint32_t index) {
                       .target = std::exchange(arriving, {}).target};
 }
 
+bool TransportPeer::give_up_pending(std::size_t number, std::uint64_t cookie) {
+  Pending* const one = pending.find(number);
+  if (one == nullptr || one->owner != Pending::kNobody || one->length != 0 || one->cookie != cookie) return false;
+  one->length = Pending::kNoTicket;
+  return true;
+}
+
 bool TransportPeer::is_owing() const {
   const auto any = [](const auto& all, const auto& is_wanted) {
     for (std::size_t i = 0; i < all.size(); ++i)

@@ -112,6 +112,9 @@ struct TransportPeer {
   bool end_ticket(const Pending& one, Tickets::Words& words) {
     return one.length != Pending::kNoTicket && tickets->end(words, one.length);
   }
+  /// Nobody waits any more for a message that was written to the ring, as its number says. Returns false if it has
+  /// completed.
+  bool give_up_pending(std::size_t number, std::uint64_t cookie);
   bool is_awaited() const { return !is_idle() || arriving.is_under_way; }
 };
 
