@@ -76,6 +76,13 @@ unsigned thread_count() noexcept {
   return static_cast<unsigned>(facts.st_nlink) - 2;  // one directory per thread
 }
 
+bool is_mapped(std::span<const std::byte> memory, bool is_written) noexcept {
+  if (memory.size() > UINTPTR_MAX - reinterpret_cast<std::uintptr_t>(memory.data())) return false;
+  return all_mappings(memory, [&](const Mapping& mapping) {
+    return mapping.rights[0] == 'r' && (!is_written || mapping.rights[1] == 'w');
+  });
+}
+
 bool is_private_memory(std::span<const std::byte> pages) noexcept {
   return all_mappings(pages, [](const Mapping& mapping) {
     return std::string_view(mapping.rights) == "rw-p" &&

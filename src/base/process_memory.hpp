@@ -10,6 +10,9 @@ namespace fairlead::base {
 /// Returns the number of threads; 0 if the kernel does not tell.
 unsigned thread_count() noexcept;
 
+/// Returns whether all of this memory is mapped and readable, and writable if it `is_written`. Touches none of it.
+bool is_mapped(std::span<const std::byte> memory, bool is_written) noexcept;
+
 /// Returns whether all of these pages are private memory, readable and writable, and not a stack. They may not be
 /// mapped from a file, except from our own anonymous ones of which every page was copied.
 bool is_private_memory(std::span<const std::byte> pages) noexcept;

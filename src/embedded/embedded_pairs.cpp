@@ -146,7 +146,7 @@ bool is_remote(const qp::RegionPlan& plan) {
 /// and large ones are rarely sent from.
 bool pays_to_move(const qp::RegionPlan& plan) {
   constexpr std::uint64_t kSentFromLeast = 64 << 10, kSentFromMost = 256 << 20;  // bytes
-  if (plan.is_foreign || plan.is_everything) return false;
+  if (plan.is_foreign || plan.is_on_demand || plan.is_everything) return false;
   return is_remote(plan) || (plan.length >= kSentFromLeast && plan.length <= kSentFromMost);
 }
 

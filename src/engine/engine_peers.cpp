@@ -92,10 +92,10 @@ void Engine::end_peer(const link::Notice& notice, base::Instant now) {
 
 void Engine::expel_condemned(base::Instant now) {
   while (const auto one = transports_->offences().take_condemned()) {
-    const base::SocketAddress address = transports_->address(one->peer);
-    transports_->expel(one->peer, describe(one->offence), now);
+    const auto address = transports_->expel(one->peer, describe(one->offence), now);
+    if (!address) continue;
     react(now);
-    lost_peers_.blame(address, one->offence);
+    lost_peers_.blame(*address, one->offence);
   }
 }
 

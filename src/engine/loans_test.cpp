@@ -124,11 +124,11 @@ TEST_F(EngineLoan, ThatWasCancelledHoldsNoEngineUp) {
   const OperationHandle lent = lend(near_, 2, there);
   OperationHandle confirmed;
   pieces_.push_back({there.data(), 64});
-  ASSERT_EQ(near_.engine->messages().send(
-                near_.port,
-                {.to = {direct_place(2), kPort}, .part = {{&pieces_.back(), 1}, 64, 7}, .is_confirmed = true},
-                confirmed, now_),
-            Status::ok);
+  ASSERT_EQ(
+      near_.engine->messages().send(
+          near_.port, {.to = {direct_place(2), kPort}, .part = {{&pieces_.back(), 1}, 64, 7}, .is_confirmed = true},
+          confirmed, now_),
+      Status::ok);
   EXPECT_TRUE(near_.engine->is_owing());
   EXPECT_TRUE(near_.engine->cancel(near_.port, lent, now_));
   EXPECT_TRUE(near_.engine->is_owing());

@@ -397,7 +397,7 @@ void Application::end(ApplicationPort& port, Operation& operation) {
 // Follows the protocol of queue::Waiter: announces the sleep, then polls once more.
 bool Application::park() {
   page().host.sleeping.exchange(1, std::memory_order_acq_rel);
-  bool is_idle = (is_leaving_ || requests_->is_empty()) && (!pairs_ || pairs_->park());
+  bool is_idle = (is_leaving_ || requests_->count() == 0) && (!pairs_ || pairs_->park());
   for (std::uint32_t index = 0; index < ports_end_ && is_idle; ++index) {
     ApplicationPort* const port = ports_[index].get();
     if (port == nullptr) continue;

@@ -38,12 +38,13 @@ struct ArenaPlace {
 
 struct RegionPlan {
   std::byte* base = nullptr;
-  std::uint64_t length = 0;  // bytes
-  std::uint64_t iova = 0;    // the address that requests use for the first byte
-  std::uint32_t access = 0;  // verbs::access
-  std::uint32_t domain = 0;  // protection domain
-  ArenaPlace arena{};        // set by the engine
-  bool is_foreign = false;   // memory of another process: not moved to the arena
+  std::uint64_t length = 0;   // bytes
+  std::uint64_t iova = 0;     // the address that requests use for the first byte
+  std::uint32_t access = 0;   // verbs::access
+  std::uint32_t domain = 0;   // protection domain
+  ArenaPlace arena{};         // set by the engine
+  bool is_foreign = false;    // memory of another process: not moved to the arena
+  bool is_on_demand = false;  // its pages may not exist yet: not moved either
   /// The whole address space. Its length is 0 here, so locate() checks for it only after the range check has failed.
   bool is_everything = false;
 };

@@ -74,7 +74,7 @@ class Consumer {
   State state() const noexcept;
   std::uint64_t consumed() const noexcept { return consumed_; }
 
-  /// Any thread; the answer may be outdated.
+  /// Any thread; the answer may be outdated. The owner uses count(), because the other side can write both words.
   bool is_empty() const noexcept {
     return header_->consumed.load(std::memory_order_acquire) == header_->produced.load(std::memory_order_acquire);
   }

@@ -46,7 +46,11 @@ class Transport {
   /// different users (shm/proof.hpp).
   std::optional<link::PeerHandle> meet(const base::SocketAddress& address, const base::SipKey& key, base::Instant now);
   const base::SocketAddress& address(link::PeerHandle peer) const { return peers_[peer].address; }
-  bool is_open(link::PeerHandle peer) const { return peers_[peer].connection_slot != kNone; }
+  /// Returns false also if the slot belongs to another peer by now.
+  bool is_open(link::PeerHandle handle) const {
+    const Peer* const peer = peers_.find(handle);
+    return peer != nullptr && peer->connection_slot != kNone;
+  }
   /// Returns the connection to an open peer that shares memory with us; else null.
   Connection* mapped_peer(link::PeerHandle peer) {
     Connection* there = connection_of(peers_[peer]);

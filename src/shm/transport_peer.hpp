@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <sys/uio.h>
@@ -129,11 +130,12 @@ class TransportPeers {
   TransportPeer& operator[](link::PeerHandle handle) { return *peers_[handle.slot - kFirstSlot]; }
   const TransportPeer& operator[](link::PeerHandle handle) const { return *peers_[handle.slot - kFirstSlot]; }
   /// Returns null if the slot belongs to another peer by now.
-  TransportPeer* find(link::PeerHandle handle) {
+  TransportPeer* find(link::PeerHandle handle) { return const_cast<TransportPeer*>(std::as_const(*this).find(handle)); }
+  const TransportPeer* find(link::PeerHandle handle) const {
     const std::uint32_t index = handle.slot - kFirstSlot;
     if (index >= peers_.size()) [[unlikely]]
       return nullptr;
-    TransportPeer& peer = *peers_[index];
+    const TransportPeer& peer = *peers_[index];
     return peer.generation == handle.generation ? &peer : nullptr;
   }
   link::PeerHandle handle_of(std::uint32_t index) const { return {kFirstSlot + index, peers_[index]->generation}; }

@@ -138,11 +138,19 @@ void Transports::ask(link::PeerHandle peer, base::Duration silent_for, base::Ins
   link_.submit(peer, {.envelope = {.operation = wire::Operation::done}, .pieces = {}, .wants_outcome = false}, now);
 }
 
-void Transports::expel(link::PeerHandle peer, std::string_view why, base::Instant now) {
-  flight_.report(LogTopic::engine,
-                 [&] { return fmt::format("{} is expelled: it {}\n", address(peer).to_string(), why); });
-  if (!shm::Transport::has(peer)) return link_.expel(peer, now);
-  if (shm_->is_open(peer)) shm_->connections().end(static_cast<std::uint32_t>(shm_->name_of(peer) - 1), why);
+std::optional<base::SocketAddress> Transports::expel(link::PeerHandle peer, std::string_view why, base::Instant now) {
+  const bool is_local = shm::Transport::has(peer);
+  // The peer may have gone since it was condemned, and its slot may be another peer's.
+  if (is_local && !shm_->is_open(peer)) return std::nullopt;
+  const base::SocketAddress address = this->address(peer);
+  if (address == base::SocketAddress{}) return std::nullopt;
+  flight_.report(LogTopic::engine, [&] { return fmt::format("{} is expelled: it {}\n", address.to_string(), why); });
+  if (is_local) {
+    shm_->connections().end(static_cast<std::uint32_t>(shm_->name_of(peer) - 1), why);
+  } else {
+    link_.expel(peer, now);
+  }
+  return address;
 }
 
 // The network --------------------------------------------------------------------------------------------------------

@@ -128,8 +128,8 @@ class Transports {
   void ask(link::PeerHandle peer, base::Duration silent_for, base::Instant now);
 
   /// Ends the session or connection with a peer that breaks the protocol. Its loss is reported, and the flight log has
-  /// `why`.
-  void expel(link::PeerHandle peer, std::string_view why, base::Instant now);
+  /// `why`. Returns its address; nullopt if the peer is gone already.
+  std::optional<base::SocketAddress> expel(link::PeerHandle peer, std::string_view why, base::Instant now);
 
   /// Returns whether a network peer is lost and next_notice() has not reported it yet.
   bool has_loss() const { return link_.has_loss(); }

@@ -13,6 +13,7 @@
 #include "base/process_mark.hpp"
 #include "engine/core.hpp"
 #include "verbs/event_owners.hpp"
+#include "verbs/probed_memory.hpp"
 
 namespace fairlead::verbs {
 
@@ -52,6 +53,7 @@ struct ContextState {
   qp::PairAccount* accounts = nullptr;
   qp::NoticeStream* events = nullptr;
   EventOwners event_owners;
+  ProbedMemory probed;
   std::uint64_t port_number_in_context = 0;
   std::atomic<bool> is_port_active{true};  // as last reported
   std::atomic<bool> is_removed{false};     // its interface was deleted, and device_fatal reported

@@ -2,9 +2,10 @@
 
 #include <cerrno>
 #include <mutex>
+#include <utility>
 
-#include "base/mapped_memory.hpp"
 #include "base/page_memory.hpp"
+#include "base/process_memory.hpp"
 #include "verbs/domain_state.hpp"
 
 namespace fairlead::verbs {
@@ -47,6 +48,7 @@ struct RegionState {
       if (key != 0 && context->pair_core->remove_region(key) == Status::in_use) return EBUSY;
       if (!shown.empty()) context->pair_core->free(shown);
     }
+    context->probed.leave(probed);
     --domain->members;
     domain.reset();
     return 0;
@@ -57,13 +59,15 @@ struct RegionState {
   std::shared_ptr<DomainState> domain;  // null after removal
   qp::RegionPlan plan;
   std::uint32_t key = 0;
+  ProbedMemory::Use probed;
   std::span<std::byte> shown;  // memory of allocate(): from the engine ...
   base::PageMemory own;        // ... or private memory if the engine has none
 };
 
 namespace {
 
-Result<> check(const ContextState& context, const qp::RegionPlan& plan, std::uint32_t access) {
+/// Checks a registration. `use`: its memory, to be left when the region ends.
+Result<> check(ContextState& context, const qp::RegionPlan& plan, std::uint32_t access, ProbedMemory::Use& use) {
   constexpr std::uint32_t kNeedsWrite = access::remote_write | access::remote_atomic;
   constexpr std::uint32_t kKnown = access::local_write | access::remote_write | access::remote_read |
                                    access::remote_atomic | access::mw_bind | access::zero_based | access::on_demand |
@@ -76,7 +80,9 @@ Result<> check(const ContextState& context, const qp::RegionPlan& plan, std::uin
   if (plan.length > context.limits.max_mr_size || plan.iova + plan.length < plan.iova) {
     return failure(EINVAL, "memory region: longer than any can be");
   }
-  const int error = base::probe_memory(plan.base, plan.length, (access & access::local_write) != 0);
+  const bool is_written = (access & access::local_write) != 0;
+  const int error = plan.is_on_demand ? (base::is_mapped({plan.base, plan.length}, is_written) ? 0 : EFAULT)
+                                      : context.probed.enter(plan.base, plan.length, is_written, use);
   if (error != 0) return failure(error, "memory region: not all of it is mapped with the rights asked for");
   return {};
 }
@@ -96,7 +102,8 @@ qp::RegionPlan plan_of(const DomainState& domain, const Registration& registrati
       .length = registration.length,
       .iova = registration.iova.value_or(is_zero_based ? 0 : reinterpret_cast<std::uintptr_t>(registration.address)),
       .access = registration.access & ~access::on_demand,
-      .domain = domain.number};
+      .domain = domain.number,
+      .is_on_demand = (registration.access & access::on_demand) != 0};
 }
 
 }  // namespace
@@ -132,7 +139,7 @@ Result<MemoryRegion> MemoryRegion::add_to(std::shared_ptr<RegionState> state, co
     return failure(EINVAL,
                    "memory region: addresses in the whole address space are the process's: no iova, not zero_based");
   state->plan = plan_of(domain, registration);
-  if (auto usable = check(*domain.context, state->plan, registration.access); !usable) {
+  if (auto usable = check(*domain.context, state->plan, registration.access, state->probed); !usable) {
     return std::unexpected(std::move(usable.error()));
   }
   auto key = domain.context->pair_core->add_region(state->plan);
@@ -168,9 +175,13 @@ Result<> MemoryRegion::change(const Change& change) {
     plan = plan_of(*domain, place);
   }
   plan.domain = domain->number;
-  if (auto usable = check(*domain->context, plan, plan.access); !usable) return usable;
-  if (auto changed = domain->context->pair_core->change_region(state_->key, plan); !changed)
+  ProbedMemory::Use probed;
+  if (auto usable = check(*domain->context, plan, plan.access, probed); !usable) return usable;
+  if (auto changed = domain->context->pair_core->change_region(state_->key, plan); !changed) {
+    domain->context->probed.leave(probed);
     return failure(std::move(changed.error()));
+  }
+  domain->context->probed.leave(std::exchange(state_->probed, probed));
   state_->plan = plan;
   ++domain->members;
   --state_->domain->members;
