@@ -73,6 +73,11 @@ Result<> Application::admit_port(const Call& call) const {
   if (call.number >= quota_.number_first && last <= quota_.number_last) return {};
   constexpr int kPortalShift = 12;
   return std::unexpected(Error{Status::not_permitted, EPERM,
+  if (call.count > kPortNumbersMax) {
+    return std::unexpected(Error{Status::invalid, 0,
+                                 fmt::format("{} asks for any of {} port numbers: a call may name at most {}", name(),
+                                             call.count, kPortNumbersMax)});
+  }
                                fmt::format("{} may not have portals {}-{}: its rule at the host engine says "
                                            "portals={}-{}",
                                            name(), call.number >> kPortalShift, last >> kPortalShift,
