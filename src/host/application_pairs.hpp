@@ -82,6 +82,7 @@ class ApplicationPairs {
 
   /// Serves the requests of one turn. Returns true if there were any.
   bool take_requests();
+  std::uint64_t registered_bytes() const noexcept { return memory_.bytes(); }
   /// Returns true if there was anything to deliver.
   bool give_events();
   /// Returns whether calls were answered since the last call.
@@ -135,7 +136,7 @@ class ApplicationPairs {
         room_(quota.queue_bytes),
         pairs_(core, room_, domains_, quota.pairs),
         queues_(core, room_, domains_, receives_, page().taken),
-        memory_(core, std::move(memory.regions), domains_) {}
+        memory_(core, std::move(memory.regions), domains_, quota.registered_bytes) {}
 
   PairPage& page() const noexcept { return *reinterpret_cast<PairPage*>(rings_.head()); }
   void blame(std::string_view why);

@@ -23,11 +23,15 @@ struct AttachedFact {
   std::uint32_t pairs = 0;       // queue pairs
   // Its quota:
   std::uint32_t ports_max = 0, pairs_max = 0, operations_max = 0;
-  std::uint64_t bytes_per_second = 0;  // 0: no limit
+  std::uint32_t events = 0, events_max = 0;                // for which it has memory, and its quota
+  std::uint64_t registered_bytes = 0, registered_max = 0;  // the same, of memory regions; 0: no limit
+  std::uint64_t bytes_per_second = 0;                      // 0: no limit
 };
 
 /// The most rows that an answer has room for.
-inline constexpr std::uint32_t kListedMost = 800;
+/// The size of a row in an answer.
+inline constexpr std::uint32_t kListedRowBytes = 104;
+inline constexpr std::uint32_t kListedMost = 500;
 /// Encodes a part of the list for an answer: at most kListedMost rows.
 std::string encode_listing(const std::vector<AttachedFact>& facts);
 /// Asks the host engine at `file`, for `rows_max` rows at a time. The result is sorted by process. Returns `refused` if

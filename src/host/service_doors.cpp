@@ -27,6 +27,14 @@ namespace {
 constexpr std::uint64_t kMemoryMost = 1ULL << 38;                        // bytes of address space; the process has 2^47
 constexpr base::Duration kBetweenTries = std::chrono::milliseconds(50);  // between attempts to accept without room
 
+Result<> check_version(const Call& call) {
+  if (call.version == kVersion) return {};
+  return std::unexpected(Error{Status::not_supported, 0,
+                               fmt::format("this host engine speaks version {} and the application version {}: "
+                                           "install the same release of fairleadd and of the library",
+                                           kVersion, call.version)});
+}
+
 /// Tells a caller that its descriptors cannot be watched. Its socket was moved into the application already.
 std::unexpected<Error> refuse_moved(const shm::Socket& caller) {
   Error why = cannot_watch(errno);
@@ -131,6 +139,7 @@ void Service::take_mail() {
 
 void Service::greet(Visitor& visitor, const Call& call, shm::Letter& letter) {
   if (call.kind == static_cast<std::uint32_t>(Call::Kind::list)) {
+    if (const auto same = check_version(call); !same) return void(send_failure(visitor.socket, same.error()));
     const auto admitted = admit(visitor.socket);
     if (!admitted) return void(send_failure(visitor.socket, admitted.error()));
     return list(visitor.socket, call);
@@ -181,7 +190,8 @@ void Service::list(const shm::Socket& visitor, const Call& call) const {
     facts.push_back(applications_.at(number).application->fact());
   const std::uint32_t next_thread = thread_ + 1;
   const std::uint64_t rest = next_thread < routes_->threads() ? Routes::first_number(next_thread) : 0;
-  send_answer(visitor, {.application = count < numbers.size() ? numbers[count] : rest}, encode_listing(facts));
+  send_answer(visitor, {.number = kListedRowBytes, .application = count < numbers.size() ? numbers[count] : rest},
+              encode_listing(facts));
 }
 
 Result<Quota> Service::admit(const shm::Socket& visitor) const {
@@ -203,12 +213,7 @@ Result<Routes::Seat> Service::take_seat(const shm::Socket& visitor) const {
 }
 
 Result<> Service::attach(shm::Socket& visitor, const Call& call, base::ForeignDescriptor file) {
-  if (call.version != kVersion) {
-    return std::unexpected(Error{Status::not_supported, 0,
-                                 fmt::format("this host engine speaks version {} and the application version {}: "
-                                             "install the same release of fairleadd and of the library",
-                                             kVersion, call.version)});
-  }
+  if (auto same = check_version(call); !same) return same;
   const auto quota = admit(visitor);
   if (!quota) return std::unexpected(quota.error());
   auto seat = take_seat(visitor);
@@ -247,7 +252,8 @@ Result<> Service::attach(shm::Socket& visitor, const Call& call, base::ForeignDe
     base::log(LogLevel::info, LogTopic::engine, core->address().to_string(),
               fmt::format("{} attaches", (*application)->name()));
   });
-  send_answer((*application)->socket(), {.operations_max = quota->operations,
+  send_answer((*application)->socket(), {.number = quota->events,
+                                         .operations_max = quota->operations,
                                          .application = secret,
                                          .epoch = core->epoch(),
                                          .message_size_max = core->message_size_max(),
