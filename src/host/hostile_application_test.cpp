@@ -279,6 +279,33 @@ TEST_F(HostileApplication, WritesAnythingAnywhereAndHarmsNobody) {
   expect_service();
 }
 
+// The daemon binds the port, with its own rights.
+TEST(HostileVisitor, GetsNoPrivilegedPortFromADaemonOfRoot) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs another user";
+  const auto at = [](std::uint16_t port) { return base::SocketAddress::from_ip("127.0.0.1", port).value(); };
+  constexpr std::uint16_t kPort = 613, kNamed = 614;
+  const HostForTests host(ServiceOptions{.rules = {Rule{}}, .engines = {at(0), at(kNamed)}});
+  ASSERT_EQ(::chmod(std::filesystem::path(host.file()).parent_path().c_str(), 0755), 0);
+  const auto attach = [&](std::uint16_t port) { return HostCore::attach(host.file(), at(port), {}); };
+  EXPECT_EQ(base::exit_of_child([&] {
+              if (::setresuid(65534, 65534, 65534) != 0) return 1;
+              const auto refused = attach(kPort);
+              if (refused || refused.error().status != Status::not_permitted) return 2;
+              if (refused.error().message.find("--engine 127.0.0.1:613") == std::string::npos) return 3;
+              if (refused.error().message.find("ip_unprivileged_port_start") == std::string::npos) return 4;
+              return attach(kNamed) && attach(0) ? 0 : 5;
+            }),
+            0);
+  EXPECT_TRUE(attach(kPort).has_value()) << "root itself may";
+  EXPECT_EQ(base::exit_of_child([&] {
+              if (::setresuid(65534, 65534, 65534) != 0) return 1;
+              const auto refused = attach(kPort);
+              return !refused && refused.error().status == Status::not_permitted ? 0 : 2;
+            }),
+            0)
+      << "nor one that serves root";
+}
+
 // During exec() the kernel closes descriptors, and a close that another user has prepared can take long.
 TEST(HostileVisitor, WhoGivesWhatTakesLongToCloseHoldsUpNoReplacement) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs another user";

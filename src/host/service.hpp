@@ -154,7 +154,7 @@ class Service {
   Result<> open_pairs(shm::Socket& visitor, const Call& call, shm::Letter& letter);
   /// Returns the application that has the secret, if the visitor is that application.
   Result<std::pair<const std::uint64_t, Attached>*> find(const shm::Socket& visitor, const Call& call);
-  Result<std::shared_ptr<ServedEngine>> engine_at(const base::SocketAddress& address);
+  Result<std::shared_ptr<ServedEngine>> engine_at(const base::SocketAddress& address, const shm::Socket& visitor);
   bool watch(int descriptor, std::uint64_t source, std::uint32_t events, bool is_known = false);
 
   const ServiceOptions options_;

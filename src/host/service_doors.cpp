@@ -17,6 +17,7 @@
 #include "base/log.hpp"
 #include "base/say.hpp"
 #include "host/map_place.hpp"
+#include "host/privileged_ports.hpp"
 #include "host/service.hpp"
 #include "host/watch_error.hpp"
 #include "shm/arena.hpp"
@@ -224,7 +225,7 @@ Result<> Service::attach(shm::Socket& visitor, const Call& call, base::ForeignDe
   }
   auto memory = shm::Arena::view(file.get(), call.memory_bytes);
   if (!memory) return std::unexpected(std::move(memory.error()));
-  auto engine = engine_at(from_plain(call.address));
+  auto engine = engine_at(from_plain(call.address), visitor);
   if (!engine) return std::unexpected(std::move(engine.error()));
   const std::shared_ptr<engine::Core> core = (*engine)->core;
   std::uint64_t random = 0;
@@ -335,8 +336,9 @@ bool Service::watch_port(std::uint64_t number, Application& application, std::ui
          watch(application.core().descriptor(port.handle()), source, EPOLLIN | EPOLLET);
 }
 
-/// Returns the engine at this address, if it may be used.
-Result<std::shared_ptr<ServedEngine>> Service::engine_at(const base::SocketAddress& address) {
+/// Returns the engine at this address, if the visitor may use it.
+Result<std::shared_ptr<ServedEngine>> Service::engine_at(const base::SocketAddress& address,
+                                                         const shm::Socket& visitor) {
   const auto is_that = [&](const base::SocketAddress& one) {
     return one.ip == address.ip && one.scope == address.scope && (one.port == 0 || one.port == address.port);
   };
@@ -350,4 +352,13 @@ Result<std::shared_ptr<ServedEngine>> Service::engine_at(const base::SocketAddre
   return engines_.at(address);
 }
 
+  const std::uint32_t user = visitor.credentials().user;
+  const bool is_named = std::ranges::find(options_.engines, address) != options_.engines.end();
+  if (is_privileged(address.port) && !is_named && user != 0 && !visitor.is_own()) {
+    return std::unexpected(Error{Status::not_permitted, EPERM,
+                                 fmt::format("user {} may not use UDP port {}: ports below {} are for root (sysctl "
+                                             "net.ipv4.ip_unprivileged_port_start); ask for another, or start "
+                                             "fairleadd with --engine {}",
+                                             user, address.port, first_unprivileged_port(), address.to_string())});
+  }
 }  // namespace fairlead::host
