@@ -37,6 +37,7 @@
 #include "queue/producer.hpp"
 #include "shm/memory.hpp"
 #include "shm/socket.hpp"
+#include "wire/pair_words.hpp"
 
 namespace fairlead::host {
 
@@ -162,6 +163,10 @@ class ApplicationPairs {
   void take_notices(bool needs_room = true);
   std::uint32_t next_completions(std::span<qp::PairEvent> to);
   /// Returns the number of completions that left the stream and are not held.
+  const ServedPair* pair_of(const qp::PairEvent& event) const {
+    return pairs_.find(event.completion.qp_num % wire::PairPort::kPairs);
+  }
+  void hold(std::span<const qp::PairEvent> events);
   std::uint64_t given() const { return stream_->taken() + restored_ - held_.size(); }
   Result<> restore(embedded::EmbeddedPairs& core, const ApplicationPairsState& state);
   bool give_notices();
@@ -191,8 +196,10 @@ class ApplicationPairs {
   ServedMemory memory_;
   std::vector<Ending> endings_;
   Due due_;
-  std::deque<qp::PairEvent> held_;  // taken from the stream for the next program, and not delivered
-  std::uint64_t restored_ = 0;      // number of those that the previous program left
+  // Taken from the stream for the next program, and not delivered. Their incarnations are those of the application: the
+  // stream has checked the engine's.
+  std::deque<qp::PairEvent> held_;
+  std::uint64_t restored_ = 0;  // number of those that the previous program left
   std::uint64_t turn_bytes_ = 0;
   std::uint64_t lingers_ = 0;  // number of the linger call that waits; 0: none
   bool has_called_ = false;    // in this turn

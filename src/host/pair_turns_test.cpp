@@ -185,6 +185,46 @@ TEST_F(TurnsOfPairs, LingerUntilAllSendsAreComplete) {
   EXPECT_EQ(successes_, 2u);
 }
 
+// Completions that were taken for the next program may be of an earlier life of a queue pair.
+TEST_F(TurnsOfPairs, DeliverNoHeldCompletionAfterAReset) {
+  PairCall asked = HostilePairs::pair_call();
+  asked.signals_all = 1;
+  asked.incarnation = 1;
+  const PairAnswer pair = connected_to_itself(asked);
+  const PairRequest send{.object = pair.object,
+                         .generation = pair.generation,
+                         .kind = std::to_underlying(Post::post_send),
+                         .opcode = std::to_underlying(verbs::SendOpcode::send)};
+  PairRequest receive = send;
+  receive.kind = std::to_underlying(Post::post_receive);
+  receive.opcode = 0;
+  const auto hold_completions_of_a_send = [&] {
+    post(receive, {});
+    post(send, {});
+    while (pairs_->take_requests()) {
+    }
+    std::size_t held = 0;
+    for (const auto end = base::MonotonicClock::now() + kPatienceWithPairs;
+         held < 2 && base::MonotonicClock::now() < end;) {
+      core_->progress();
+      const auto state = pairs_->save();
+      ASSERT_TRUE(state.has_value()) << state.error().message;
+      held = state->completions.size();
+    }
+    ASSERT_EQ(held, 2u);
+  };
+  hold_completions_of_a_send();
+  hear();
+  EXPECT_EQ(successes_, 2u);
+  hold_completions_of_a_send();
+  asked.incarnation = 2;
+  change(asked, verbs::QpState::reset);
+  while (pairs_->take_requests()) {
+  }
+  hear();
+  EXPECT_EQ(successes_, 2u) << "of its first life";
+}
+
 TEST_F(TurnsOfPairs, EndWithTheirBytes) {
   call(CallKind::open_pair, HostilePairs::pair_call());
   ASSERT_TRUE(pairs_->take_requests());
