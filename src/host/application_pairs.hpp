@@ -61,6 +61,8 @@ class ApplicationPairs {
   static constexpr std::uint32_t kRequestsInTurn = 64;
   static constexpr std::uint64_t kBytesInTurn = 1 << 20;
   static constexpr std::size_t kEndingsMax = 2 * kPairsMax;
+  /// How many calls that wait are looked at in a turn. Each look takes the engine's lock.
+  static constexpr std::size_t kEndingsInTurn = 64;
 
   /// `memory` belongs to the application.
   static Result<std::unique_ptr<ApplicationPairs>> open(embedded::EmbeddedPairs& core, PairTools& tools,
@@ -80,10 +82,10 @@ class ApplicationPairs {
   /// Becomes readable when the engine has something for a parked application.
   int descriptor() const noexcept { return notices_->descriptor(); }
   std::uint32_t count() const noexcept { return pairs_.count(); }
+  std::uint64_t registered_bytes() const noexcept { return memory_.bytes(); }
 
   /// Serves the requests of one turn. Returns true if there were any.
   bool take_requests();
-  std::uint64_t registered_bytes() const noexcept { return memory_.bytes(); }
   /// Returns true if there was anything to deliver.
   bool give_events();
   /// Returns whether calls were answered since the last call.
@@ -161,12 +163,12 @@ class ApplicationPairs {
 
   // Events.
   void take_notices(bool needs_room = true);
-  std::uint32_t next_completions(std::span<qp::PairEvent> to);
-  /// Returns the number of completions that left the stream and are not held.
   const ServedPair* pair_of(const qp::PairEvent& event) const {
     return pairs_.find(event.completion.qp_num % wire::PairPort::kPairs);
   }
   void hold(std::span<const qp::PairEvent> events);
+  std::uint32_t next_completions(std::span<qp::PairEvent> to);
+  /// Returns the number of completions that left the stream and are not held.
   std::uint64_t given() const { return stream_->taken() + restored_ - held_.size(); }
   Result<> restore(embedded::EmbeddedPairs& core, const ApplicationPairsState& state);
   bool give_notices();
@@ -195,6 +197,7 @@ class ApplicationPairs {
   ServedQueues queues_;
   ServedMemory memory_;
   std::vector<Ending> endings_;
+  std::size_t next_ending_ = 0;  // to be looked at
   Due due_;
   // Taken from the stream for the next program, and not delivered. Their incarnations are those of the application: the
   // stream has checked the engine's.

@@ -146,6 +146,7 @@ Result<> ApplicationPairs::restore(embedded::EmbeddedPairs& core, const Applicat
   held_.assign(state.completions.begin(), state.completions.end());
   restored_ = held_.size();
   lingers_ = state.lingers;
+  if (lingers_ != 0) pairs_.begin_linger();
   return {};
 }
 
