@@ -290,8 +290,11 @@ void Application::cancel(ApplicationPort& port, const Request& request) {
   if (operation.name != request.operation || operation.port != request.port) return;
   if (operation.phase == Operation::Phase::posted) {
     if (core_->cancel(port.handle(), operation.handle)) return reply(Status::ok, 0);
-    while (operation.phase == Operation::Phase::posted && give_events(request.port, port)) {
-    }  // until its final event is delivered, because the application reads it after the reply
+    // Until its final event is delivered, because the application reads it after the reply. The engine has that event
+    // already, behind at most as many as are reserved.
+    for (std::size_t turns = port.reserved() / kEventsInTurn + 1;
+         turns > 0 && operation.phase == Operation::Phase::posted; --turns)
+      give_events(request.port, port);
   } else if (operation.phase == Operation::Phase::deferred) {
     give(port, {.operation = operation.name,
                 .time_ns = base::MonotonicClock::now().time_since_epoch().count(),
