@@ -306,6 +306,27 @@ TEST(HostileVisitor, GetsNoPrivilegedPortFromADaemonOfRoot) {
       << "nor one that serves root";
 }
 
+TEST(HostileVisitor, SeesOnlyApplicationsOfItsUser) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs another user";
+  constexpr std::uint32_t kUser = 65534;
+  const HostForTests host(ServiceOptions{.rules = {Rule{}}, .threads = 2});
+  ASSERT_EQ(::chmod(std::filesystem::path(host.file()).parent_path().c_str(), 0755), 0);
+  const auto attach = [&] {
+    return HostCore::attach(host.file(), base::SocketAddress::from_ip("127.0.0.1", 0).value(), {});
+  };
+  const auto one = attach(), other = attach();
+  ASSERT_TRUE(one && other);
+  EXPECT_EQ(base::exit_of_child([&] {
+              if (::setresuid(kUser, kUser, kUser) != 0) return 1;
+              const auto own = attach();
+              const auto seen = list_attached(host.file(), 1);
+              if (!own || !seen) return 2;
+              return seen->size() == 1 && seen->front().user == kUser && seen->front().process == ::getpid() ? 0 : 3;
+            }),
+            0);
+  EXPECT_GE(list_attached(host.file(), 1).value().size(), 2u) << "root sees all";
+}
+
 // During exec() the kernel closes descriptors, and a close that another user has prepared can take long.
 TEST(HostileVisitor, WhoGivesWhatTakesLongToCloseHoldsUpNoReplacement) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs another user";

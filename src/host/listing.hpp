@@ -1,5 +1,6 @@
 #pragma once
-// The list of attached applications, which the host engine gives to any process that may attach.
+// The list of attached applications. The host engine gives it to any process that may attach: of all users to its own
+// user and to root, to others only those of the same user.
 
 #include <cstdint>
 #include <string>
@@ -28,9 +29,9 @@ struct AttachedFact {
   std::uint64_t bytes_per_second = 0;                      // 0: no limit
 };
 
-/// The most rows that an answer has room for.
 /// The size of a row in an answer.
 inline constexpr std::uint32_t kListedRowBytes = 104;
+/// The most rows that an answer has room for.
 inline constexpr std::uint32_t kListedMost = 500;
 /// Encodes a part of the list for an answer: at most kListedMost rows.
 std::string encode_listing(const std::vector<AttachedFact>& facts);

@@ -179,10 +179,13 @@ Result<> Service::take_asker(Visitor& visitor) {
 }
 
 /// Answers with this thread's applications from a number on, as many as the call asks for. Later calls get the others.
+/// A visitor sees those of its user; the daemon's own user and root see all.
 void Service::list(const shm::Socket& visitor, const Call& call) const {
+  const std::uint32_t user = visitor.credentials().user;
+  const bool sees_all = visitor.is_own() || user == 0;
   std::vector<std::uint64_t> numbers;
   for (const auto& [number, attached] : applications_)
-    if (number >= call.application) numbers.push_back(number);
+    if (number >= call.application && (sees_all || attached.application->is_of_user(user))) numbers.push_back(number);
   std::ranges::sort(numbers);
   const std::size_t count =
       std::min<std::size_t>({numbers.size(), kListedMost, call.count == 0 ? kListedMost : call.count});
@@ -349,9 +352,6 @@ Result<std::shared_ptr<ServedEngine>> Service::engine_at(const base::SocketAddre
                                              "FAIRLEAD_CORE=embedded",
                                              address.to_string())});
   }
-  return engines_.at(address);
-}
-
   const std::uint32_t user = visitor.credentials().user;
   const bool is_named = std::ranges::find(options_.engines, address) != options_.engines.end();
   if (is_privileged(address.port) && !is_named && user != 0 && !visitor.is_own()) {
@@ -361,4 +361,7 @@ Result<std::shared_ptr<ServedEngine>> Service::engine_at(const base::SocketAddre
                                              "fairleadd with --engine {}",
                                              user, address.port, first_unprivileged_port(), address.to_string())});
   }
+  return engines_.at(address);
+}
+
 }  // namespace fairlead::host
