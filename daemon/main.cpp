@@ -254,8 +254,8 @@ int main(int argc, char** argv) {
                  "a user who may attach without a quota, besides root and the daemon's user: a name, a number, or all");
   app.add_option("--rule", settings.rules,
                  "a user or group who may attach with a quota, as \"user=alice portals=30-39 ports=4 operations=1000 "
-                 "rate=10M\" "
-                 "or \"group=hpc\"; the first rule that matches a process applies")
+                 "events=4000 pairs=64 posts=16M memory=1G rate=10M\" or \"group=hpc\"; the first rule that matches a "
+                 "process applies")
       ->allow_extra_args(false);
   app.add_option("--applications", settings.service.applications_max, "processes that may be attached at once")
       ->check(CLI::Range(1, 1 << 20))

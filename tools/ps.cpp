@@ -29,6 +29,11 @@ std::string program_of(std::int32_t process) {
   return base::shown(name);
 }
 
+/// Rounds up.
+std::string mebibytes(std::uint64_t bytes) {
+  return fmt::format("{} MiB", (bytes + (1 << 20) - 1) >> 20);
+}
+
 /// Returns the socket file to which applications would attach.
 Result<std::string> file_of(const PsOptions& options) {
   if (!options.file.empty()) return options.file;
@@ -45,7 +50,8 @@ int run_ps(const PsOptions& options) {
     if (attached.error().status == Status::refused) attached.error().message += ": start fairleadd, or name its --host";
     return report_error(attached.error());
   }
-  TextTable table({"pid", "program", "user", "engine", "ports", "of", "pending", "of", "pairs", "of", "rate", "for"});
+  TextTable table({"pid", "program", "user", "engine", "ports", "of", "pending", "of", "events", "of", "pairs", "of",
+                   "memory", "of", "rate", "for"});
   table.align_left(1);
   table.align_left(3);
   nlohmann::json all = nlohmann::json::array();
@@ -54,7 +60,10 @@ int run_ps(const PsOptions& options) {
     const std::string rate = fact.bytes_per_second == 0 ? "any" : fmt::format("{} B/s", fact.bytes_per_second);
     table.add({std::to_string(fact.process), program, std::to_string(fact.user), engine, std::to_string(fact.ports),
                std::to_string(fact.ports_max), std::to_string(fact.operations), std::to_string(fact.operations_max),
-               std::to_string(fact.pairs), std::to_string(fact.pairs_max), rate, fmt::format("{} s", fact.seconds)});
+               std::to_string(fact.events), std::to_string(fact.events_max), std::to_string(fact.pairs),
+               std::to_string(fact.pairs_max), mebibytes(fact.registered_bytes),
+               fact.registered_max == 0 ? "any" : mebibytes(fact.registered_max), rate,
+               fmt::format("{} s", fact.seconds)});
     all.push_back({{"pid", fact.process},
                    {"program", program},
                    {"user", fact.user},
@@ -66,6 +75,10 @@ int run_ps(const PsOptions& options) {
                    {"ports_max", fact.ports_max},
                    {"pairs_max", fact.pairs_max},
                    {"operations_max", fact.operations_max},
+                   {"events", fact.events},
+                   {"events_max", fact.events_max},
+                   {"memory", fact.registered_bytes},
+                   {"memory_max", fact.registered_max},
                    {"bytes_per_second", fact.bytes_per_second}});
   }
   fmt::print("{}", options.is_json ? all.dump(2) + "\n" : table.to_string());

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -61,10 +62,14 @@ Result<PortHandle> Ports::open(std::uint32_t number) {
   return make(number);
 }
 
+// At most kMost ports are open, so one of any kMost + 1 numbers is free.
 Result<PortHandle> Ports::open_dynamic(std::uint32_t first, std::uint32_t count, std::uint32_t& number) {
-  for (std::uint32_t i = count; i-- > 0;) {
-    if (first + i > PortTable::kNumberMax || find_number(first + i) != kNone) continue;
-    number = first + i;
+  constexpr std::uint32_t kEnd = PortTable::kNumberMax + 1;
+  const std::uint32_t numbers = first < kEnd ? std::min(count, kEnd - first) : 0;
+  for (std::uint32_t tried = 0; tried < std::min(numbers, kMost + 1); ++tried) {
+    const std::uint32_t candidate = first + numbers - 1 - tried;
+    if (find_number(candidate) != kNone) continue;
+    number = candidate;
     return make(number);
   }
   return std::unexpected(Error{Status::not_available, 0,

@@ -30,7 +30,8 @@ class Ports {
   /// Opens a port. Returns `in_use` if the number is taken, `invalid` if it is too large, or `no_memory`. A failure
   /// leaves nothing behind.
   Result<PortHandle> open(std::uint32_t number);
-  /// Opens the highest free number in [first, first + count). Returns `not_available` if none is free.
+  /// Opens the highest free number in [first, first + count). Returns `not_available` if none is free. Looks at no more
+  /// than kMost + 1 numbers.
   Result<PortHandle> open_dynamic(std::uint32_t first, std::uint32_t count, std::uint32_t& number);
   /// Restores the slots of an earlier life by their names. The caller then restores each port in its slot.
   bool restore(std::span<const std::uint64_t> names) { return ports_.restore(names); }

@@ -38,6 +38,17 @@ TEST_F(PortsTest, TheHighestFreeNumberIsTakenFirst) {
   EXPECT_EQ(ports_.open_dynamic(10, 2, number).error().status, Status::not_available);
 }
 
+TEST_F(PortsTest, LooksAtNoNumbersBeyondTheLargest) {
+  std::uint32_t number = 0;
+  ASSERT_TRUE(ports_.open_dynamic(0, ~0U, number));
+  EXPECT_EQ(number, PortTable::kNumberMax);
+  ASSERT_TRUE(ports_.open_dynamic(PortTable::kNumberMax - 1, ~0U, number));
+  EXPECT_EQ(number, PortTable::kNumberMax - 1);
+  EXPECT_EQ(ports_.open_dynamic(PortTable::kNumberMax, ~0U, number).error().status, Status::not_available);
+  EXPECT_EQ(ports_.open_dynamic(PortTable::kNumberMax + 1, ~0U, number).error().status, Status::not_available);
+  EXPECT_EQ(ports_.open_dynamic(~0U, ~0U, number).error().status, Status::not_available);
+}
+
 TEST_F(PortsTest, APollerGetsWhatWaitedFirstAndThenWhatHappens) {
   const PortHandle port = open(1, 4);
   produce(port, 1);

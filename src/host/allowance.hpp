@@ -4,6 +4,10 @@
 //   - outstanding: bytes that an engine has accepted delay later requests of others;
 //   - per second, if the quota says so (a token bucket).
 // A single operation may exceed each of these. It is sent when nothing is owed; the excess delays later operations.
+//
+// Others decide how much an application receives. So received bytes are a debt that is paid with at most half of the
+// rate, and that is never more than kReceivedMost of the rate. However much others send, the application may send with
+// half of its rate.
 
 #include <cstdint>
 
@@ -18,6 +22,8 @@ class Allowance {
       64 * kBytesInTurn;  // an application that cancels a long operation must still be served
   static constexpr std::uint64_t kOutstandingMost = 8 << 20;
   static constexpr base::Duration kBurst = std::chrono::milliseconds(100);  // the most that the rate saves up
+
+  static constexpr base::Duration kReceivedMost = std::chrono::seconds(1);  // the most that is owed for received bytes
 
   /// `bytes_per_second` 0 means unlimited.
   Allowance(std::uint64_t bytes_per_second, base::Instant now);
@@ -34,18 +40,18 @@ class Allowance {
   /// Records that sent bytes are complete.
   void ended(std::uint64_t bytes) noexcept { outstanding_ -= bytes; }
   /// Records that others sent it so many bytes.
-  void received(std::uint64_t bytes) noexcept { spend_tokens(bytes); }
+  void received(std::uint64_t bytes) noexcept;
 
   /// Returns when it may send again, if only its rate prevents it; else kNever.
   base::Instant next_send_at() const;
 
  private:
   bool is_over_rate() const noexcept { return rate_ > 0 && tokens_ <= 0; }
-  void spend_tokens(std::uint64_t bytes) noexcept;
 
   const std::uint64_t rate_;   // bytes per second
   base::Instant refilled_at_;  // when tokens_ was last refilled
   double tokens_ = 0;          // bytes; negative: owed
+  double owed_ = 0;            // for received bytes
   std::int64_t deficit_ = 0;   // bytes; negative: owed
   std::uint64_t outstanding_ = 0;
   bool is_alone_ = false;

@@ -75,9 +75,44 @@ TEST(Allowance, HoldsARate) {
   }
   EXPECT_GE(sent, 100 * kMi);
   EXPECT_LE(sent, 102 * kMi);
-  allowance.received(100 * kMi);
-  EXPECT_GT(allowance.next_send_at(), now + 9s) << "what it gets counts, too";
   EXPECT_EQ(Allowance(0, kStart).next_send_at(), base::kNever);
+}
+
+/// Sends whatever the allowance permits in a period, with a turn each 10 ms. Receives `got` bytes before each.
+std::uint64_t sent_in(Allowance& allowance, base::Instant& now, base::Duration period, std::uint64_t got) {
+  constexpr std::uint64_t kLength = 1024;
+  std::uint64_t sent = 0;
+  for (const base::Instant end = now + period; now < end; now += 10ms) {
+    allowance.received(got);
+    allowance.begin_turn(now, true);
+    for (; allowance.may_send(kLength); sent += kLength) {
+      allowance.sent(kLength);
+      allowance.ended(kLength);
+    }
+  }
+  return sent;
+}
+
+TEST(Allowance, CountsWhatItGetsWithinTheRate) {
+  Allowance allowance(10 * kMi, kStart);
+  base::Instant now = kStart;
+  sent_in(allowance, now, 1s, 0);  // what the rate had saved up
+  const std::uint64_t sent = sent_in(allowance, now, 10s, 30 * kMi / 1000);
+  EXPECT_GE(sent, 69 * kMi);
+  EXPECT_LE(sent, 72 * kMi) << "with the 30 MiB that it gets, that is the rate";
+}
+
+TEST(Allowance, IsNotMutedByWhoeverSendsToIt) {
+  Allowance allowance(kMi, kStart);
+  base::Instant now = kStart;
+  const std::uint64_t sent = sent_in(allowance, now, 10s, kMi);
+  EXPECT_GE(sent, 5 * kMi);
+  EXPECT_LE(sent, 5 * kMi + kMi / 2) << "half of the rate, and what was saved up";
+  allowance.received(1000 * kMi);
+  EXPECT_LT(allowance.next_send_at(), now + 10ms);
+  const std::uint64_t afterwards = sent_in(allowance, now, 4s, 0);
+  EXPECT_GE(afterwards, 3 * kMi) << "at most one second's worth is owed";
+  EXPECT_LE(afterwards, 3 * kMi + kMi / 4);
 }
 
 TEST(Shares, LeaveRoomForWhoComesLate) {

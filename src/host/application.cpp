@@ -54,6 +54,10 @@ AttachedFact Application::fact() const {
           .ports_max = quota_.ports,
           .pairs_max = quota_.pairs,
           .operations_max = quota_.operations,
+          .events = event_room_.taken,
+          .events_max = quota_.events,
+          .registered_bytes = pairs_ ? pairs_->registered_bytes() : 0,
+          .registered_max = quota_.registered_bytes,
           .bytes_per_second = quota_.bytes_per_second};
 }
 
@@ -68,6 +72,11 @@ Result<> Application::admit_port(const Call& call) const {
     return std::unexpected(Error{
         Status::no_memory, 0,
         fmt::format("{} has {} ports, as many as its rule at the host engine lets it have", name(), ports_open_)});
+  }
+  if (call.count > kPortNumbersMax) {
+    return std::unexpected(Error{Status::invalid, 0,
+                                 fmt::format("{} asks for any of {} port numbers: a call may name at most {}", name(),
+                                             call.count, kPortNumbersMax)});
   }
   const std::uint64_t last = std::uint64_t{call.number} + std::max(call.count, 1U) - 1;
   if (call.number >= quota_.number_first && last <= quota_.number_last) return {};
@@ -90,7 +99,7 @@ Result<Answer> Application::open_port(const Call& call) {
   if (!handle) return std::unexpected(handle.error());
   const std::span events(memory_.head() + Layout::events(call.index), Layout::events_bytes());
   Result<std::unique_ptr<ApplicationPort>> port;
-  if (!base::say([&] { port = ApplicationPort::open(*core_, *handle, events, page().ports[call.index]); }))
+  if (!base::say([&] { port = ApplicationPort::open(*core_, *handle, events, page().ports[call.index], event_room_); }))
     port = std::unexpected(Error{Status::no_memory, ENOMEM, "no memory"});
   if (!port) {
     core_->close_port(*handle);
@@ -281,8 +290,11 @@ void Application::cancel(ApplicationPort& port, const Request& request) {
   if (operation.name != request.operation || operation.port != request.port) return;
   if (operation.phase == Operation::Phase::posted) {
     if (core_->cancel(port.handle(), operation.handle)) return reply(Status::ok, 0);
-    while (operation.phase == Operation::Phase::posted && give_events(request.port, port)) {
-    }  // until its final event is delivered, because the application reads it after the reply
+    // Until its final event is delivered, because the application reads it after the reply. The engine has that event
+    // already, behind at most as many as are reserved.
+    for (std::size_t turns = port.reserved() / kEventsInTurn + 1;
+         turns > 0 && operation.phase == Operation::Phase::posted; --turns)
+      give_events(request.port, port);
   } else if (operation.phase == Operation::Phase::deferred) {
     give(port, {.operation = operation.name,
                 .time_ns = base::MonotonicClock::now().time_since_epoch().count(),
@@ -354,7 +366,7 @@ bool Application::give_events(std::uint32_t index, ApplicationPort& port) {
     }
     if (!operation.is_outgoing) allowance_.received(completion.length);
     if (completion.is_final) {
-      core_->release_events(port.handle(), operation.events);
+      port.release(operation.events);
       end(port, operation);
     }
   }

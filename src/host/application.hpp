@@ -77,7 +77,8 @@ class Application {
   AttachedFact fact() const;
 
   /// Opens a port. Returns `in_use` if it has a port of that index, `no_memory` or `not_permitted` if its quota forbids
-  /// it. Other errors are those of Core::open_port() and open_port_dynamic().
+  /// it, `invalid` if it names more than kPortNumbersMax numbers. Other errors are those of Core::open_port() and
+  /// open_port_dynamic().
   Result<Answer> open_port(const Call& call);
   /// Sets the connection of an open port.
   const ApplicationPort& connect_port(std::uint32_t index, shm::Socket socket) {
@@ -183,6 +184,7 @@ class Application {
   std::optional<queue::Consumer> requests_;
   std::deque<Operation> operations_;  // by the index in their names
   ActiveRoom active_room_;
+  EventRoom event_room_{.most = quota_.events};
   std::array<std::unique_ptr<ApplicationPort>, kPortsMax> ports_;
   std::unique_ptr<ApplicationPairs> pairs_;
   std::uint64_t losses_shown_ = ~0ULL;

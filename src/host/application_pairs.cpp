@@ -11,7 +11,6 @@
 #include "host/pair_calls.hpp"
 #include "host/pair_refusals.hpp"
 #include "qp/opcode_traits.hpp"
-#include "wire/pair_words.hpp"
 
 namespace fairlead::host {
 namespace {
@@ -150,12 +149,24 @@ bool ApplicationPairs::give_notices() {
   return true;
 }
 
+// The queue pair of a held completion may have been reset or closed meanwhile, and another may have its index.
 std::uint32_t ApplicationPairs::next_completions(std::span<qp::PairEvent> to) {
-  if (held_.empty()) [[likely]]
-    return stream_->take_events(to, accounts_);
   std::uint32_t count = 0;
-  for (; count < to.size() && !held_.empty(); held_.pop_front()) to[count++] = held_.front();
-  return count;
+  for (; count < to.size() && !held_.empty(); held_.pop_front()) {
+    const qp::PairEvent& event = held_.front();
+    const ServedPair* const pair = pair_of(event);
+    if (pair != nullptr && pair->incarnation == event.incarnation) to[count++] = event;
+  }
+  return count > 0 ? count : stream_->take_events(to, accounts_);
+}
+
+void ApplicationPairs::hold(std::span<const qp::PairEvent> events) {
+  for (qp::PairEvent event : events) {
+    const ServedPair* const pair = pair_of(event);
+    if (pair == nullptr) continue;
+    event.incarnation = pair->incarnation;
+    held_.push_back(event);
+  }
 }
 
 bool ApplicationPairs::give_completions() {
@@ -168,7 +179,7 @@ bool ApplicationPairs::give_completions() {
   std::array<qp::PairEvent, kCompletionsInTurn> batch;
   const std::uint32_t count = next_completions(batch);
   for (const qp::PairEvent& event : std::span(batch).first(count)) {
-    const ServedPair* const pair = pairs_.find(event.completion.qp_num % wire::PairPort::kPairs);
+    const ServedPair* const pair = pair_of(event);
     if (pair == nullptr) continue;
     give({.completion = event.completion, .incarnation = pair->incarnation, .retires = event.retires});
     if (event.is_of_receives() && pair->queue) queues_.take_from(*pair->queue);

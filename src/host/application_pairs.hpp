@@ -37,6 +37,7 @@
 #include "queue/producer.hpp"
 #include "shm/memory.hpp"
 #include "shm/socket.hpp"
+#include "wire/pair_words.hpp"
 
 namespace fairlead::host {
 
@@ -60,6 +61,8 @@ class ApplicationPairs {
   static constexpr std::uint32_t kRequestsInTurn = 64;
   static constexpr std::uint64_t kBytesInTurn = 1 << 20;
   static constexpr std::size_t kEndingsMax = 2 * kPairsMax;
+  /// How many calls that wait are looked at in a turn. Each look takes the engine's lock.
+  static constexpr std::size_t kEndingsInTurn = 64;
 
   /// `memory` belongs to the application.
   static Result<std::unique_ptr<ApplicationPairs>> open(embedded::EmbeddedPairs& core, PairTools& tools,
@@ -79,6 +82,7 @@ class ApplicationPairs {
   /// Becomes readable when the engine has something for a parked application.
   int descriptor() const noexcept { return notices_->descriptor(); }
   std::uint32_t count() const noexcept { return pairs_.count(); }
+  std::uint64_t registered_bytes() const noexcept { return memory_.bytes(); }
 
   /// Serves the requests of one turn. Returns true if there were any.
   bool take_requests();
@@ -135,7 +139,7 @@ class ApplicationPairs {
         room_(quota.queue_bytes),
         pairs_(core, room_, domains_, quota.pairs),
         queues_(core, room_, domains_, receives_, page().taken),
-        memory_(core, std::move(memory.regions), domains_) {}
+        memory_(core, std::move(memory.regions), domains_, quota.registered_bytes) {}
 
   PairPage& page() const noexcept { return *reinterpret_cast<PairPage*>(rings_.head()); }
   void blame(std::string_view why);
@@ -159,6 +163,10 @@ class ApplicationPairs {
 
   // Events.
   void take_notices(bool needs_room = true);
+  const ServedPair* pair_of(const qp::PairEvent& event) const {
+    return pairs_.find(event.completion.qp_num % wire::PairPort::kPairs);
+  }
+  void hold(std::span<const qp::PairEvent> events);
   std::uint32_t next_completions(std::span<qp::PairEvent> to);
   /// Returns the number of completions that left the stream and are not held.
   std::uint64_t given() const { return stream_->taken() + restored_ - held_.size(); }
@@ -189,9 +197,12 @@ class ApplicationPairs {
   ServedQueues queues_;
   ServedMemory memory_;
   std::vector<Ending> endings_;
+  std::size_t next_ending_ = 0;  // to be looked at
   Due due_;
-  std::deque<qp::PairEvent> held_;  // taken from the stream for the next program, and not delivered
-  std::uint64_t restored_ = 0;      // number of those that the previous program left
+  // Taken from the stream for the next program, and not delivered. Their incarnations are those of the application: the
+  // stream has checked the engine's.
+  std::deque<qp::PairEvent> held_;
+  std::uint64_t restored_ = 0;  // number of those that the previous program left
   std::uint64_t turn_bytes_ = 0;
   std::uint64_t lingers_ = 0;  // number of the linger call that waits; 0: none
   bool has_called_ = false;    // in this turn

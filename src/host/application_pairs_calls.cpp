@@ -78,6 +78,7 @@ Result<PairAnswer> ApplicationPairs::carry_out_at_once(Kind kind, const TakenCal
     case Kind::remove_window:
       return memory_.remove_window(call);
     case Kind::linger:
+      pairs_.begin_linger();
       lingers_ = call.number;
       return PairAnswer{};
     default:
@@ -123,13 +124,22 @@ Result<qp::Withdrawal> ApplicationPairs::begin(Kind kind, const TakenCall& taken
   }
 }
 
-/// Returns true if any withdrawal has ended.
+/// Looks at kEndingsInTurn of them, in turn. Returns true if any withdrawal has ended.
 bool ApplicationPairs::end_endings() {
-  return std::erase_if(endings_, [&](Ending& ending) {
-           if (!core_.is_over(ending.withdrawal)) return false;
-           finish(ending);
-           return true;
-         }) > 0;
+  bool any = false;
+  for (std::size_t looks = std::min(endings_.size(), kEndingsInTurn); looks > 0; --looks) {
+    if (next_ending_ >= endings_.size()) next_ending_ = 0;
+    Ending& ending = endings_[next_ending_];
+    if (!core_.is_over(ending.withdrawal)) {
+      ++next_ending_;
+      continue;
+    }
+    finish(ending);
+    std::swap(ending, endings_.back());
+    endings_.pop_back();
+    any = true;
+  }
+  return any;
 }
 
 /// The application is about to exit, and wants its sends to be complete before.

@@ -29,8 +29,7 @@ Result<ApplicationPairsState> ApplicationPairs::save() {
   // An application that takes no events holds up to one stream's length here, however often the program is replaced.
   if (!stream_->is_empty() && held_.size() >= stream_->capacity()) return not_now("it does not take its completions");
   std::array<qp::PairEvent, kCompletionsInTurn> batch;
-  while (const std::uint32_t count = stream_->take_events(batch, accounts_))
-    held_.insert(held_.end(), batch.begin(), batch.begin() + count);
+  while (const std::uint32_t count = stream_->take_events(batch, accounts_)) hold(std::span(batch).first(count));
   take_notices(false);
   if (notices_->has_any()) return not_now("it does not take its asynchronous events");
   ApplicationPairsState state{
@@ -147,6 +146,7 @@ Result<> ApplicationPairs::restore(embedded::EmbeddedPairs& core, const Applicat
   held_.assign(state.completions.begin(), state.completions.end());
   restored_ = held_.size();
   lingers_ = state.lingers;
+  if (lingers_ != 0) pairs_.begin_linger();
   return {};
 }
 

@@ -1,5 +1,6 @@
 #include "host/application_port.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -15,8 +16,9 @@ constexpr std::uint64_t kCarriedOutMax = 4ULL << 20;  // bytes in one go: others
 }  // namespace
 
 Result<std::unique_ptr<ApplicationPort>> ApplicationPort::open(engine::Core& core, engine::PortHandle handle,
-                                                               std::span<std::byte> events, PortPage& page) {
-  std::unique_ptr<ApplicationPort> port(new ApplicationPort(core, handle, events, page));
+                                                               std::span<std::byte> events, PortPage& page,
+                                                               EventRoom& room) {
+  std::unique_ptr<ApplicationPort> port(new ApplicationPort(core, handle, events, page, room));
   auto producer = queue::Producer::attach(port->segment_);
   if (!producer) return std::unexpected(std::move(producer.error()));
   if (producer->element_bytes() != sizeof(Event)) {
@@ -31,9 +33,9 @@ Result<std::unique_ptr<ApplicationPort>> ApplicationPort::open(engine::Core& cor
 }
 
 std::unique_ptr<ApplicationPort> ApplicationPort::resume(engine::Core& core, engine::PortHandle handle,
-                                                         std::span<std::byte> events, PortPage& page,
+                                                         std::span<std::byte> events, PortPage& page, EventRoom& room,
                                                          const queue::Producer::Position& position) {
-  std::unique_ptr<ApplicationPort> port(new ApplicationPort(core, handle, events, page));
+  std::unique_ptr<ApplicationPort> port(new ApplicationPort(core, handle, events, page, room));
   auto producer = queue::Producer::resume(port->segment_, position);
   if (producer && producer->element_bytes() == sizeof(Event)) port->events_ = std::move(*producer);
   core.watch_drops(handle);
@@ -41,11 +43,28 @@ std::unique_ptr<ApplicationPort> ApplicationPort::resume(engine::Core& core, eng
   return port;
 }
 
+Status ApplicationPort::reserve(std::uint32_t events) {
+  if (events > kEventsMax - reserved_) return Status::no_memory;
+  const std::uint32_t most = std::max(most_reserved_, reserved_ + events), growth = most - most_reserved_;
+  if (growth > room_.most - room_.taken) return Status::no_memory;
+  const Status status = core_.reserve_events(handle_, events);
+  if (status != Status::ok) return status;
+  reserved_ += events;
+  most_reserved_ = most;
+  room_.taken += growth;
+  return status;
+}
+
+void ApplicationPort::release(std::uint32_t events) {
+  core_.release_events(handle_, events);
+  reserved_ -= events;
+}
+
 Status ApplicationPort::submit(const Request& request, std::span<const iovec> memory, std::uint32_t events,
                                Submitted& submitted) {
-  if (const Status full = core_.reserve_events(handle_, events); full != Status::ok) return full;
+  if (const Status full = reserve(events); full != Status::ok) return full;
   const Status status = pass_on(request, memory, submitted);
-  if (status != Status::ok || submitted.is_done) core_.release_events(handle_, events);
+  if (status != Status::ok || submitted.is_done) release(events);
   return status;
 }
 

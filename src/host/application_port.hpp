@@ -23,16 +23,26 @@ struct DeferredRequest {
   std::uint64_t serial = 0;
 };
 
+/// How many events all ports of an application may have reserved. A port's queue at the engine keeps its size until the
+/// port closes, so each port counts with the most that it ever had reserved.
+struct EventRoom {
+  const std::uint32_t most;
+  std::uint32_t taken = 0;
+};
+
 class ApplicationPort {
  public:
-  /// `events` is memory of the application; this function checks it.
+  /// `events` is memory of the application; this function checks it. `room` outlives this object.
   static Result<std::unique_ptr<ApplicationPort>> open(engine::Core& core, engine::PortHandle handle,
-                                                       std::span<std::byte> events, PortPage& page);
+                                                       std::span<std::byte> events, PortPage& page, EventRoom& room);
+  ~ApplicationPort() { room_.taken -= most_reserved_; }
+  ApplicationPort(const ApplicationPort&) = delete;
+  ApplicationPort& operator=(const ApplicationPort&) = delete;
 
   /// Continues where the previous program stopped. If the application has damaged its queue since then, the port has no
   /// queue and takes no events: only that application may suffer.
   static std::unique_ptr<ApplicationPort> resume(engine::Core& core, engine::PortHandle handle,
-                                                 std::span<std::byte> events, PortPage& page,
+                                                 std::span<std::byte> events, PortPage& page, EventRoom& room,
                                                  const queue::Producer::Position& position);
   bool has_queue() const noexcept { return events_.has_value(); }
   queue::Producer::Position position() const {
@@ -48,6 +58,10 @@ class ApplicationPort {
     std::uint64_t key = 0;  // of an exposure
     bool is_done = false;   // no completion follows, and no event is reserved
   };
+  /// Reserves events at the engine. Returns `no_memory` beyond kEventsMax, and beyond the room of all ports.
+  Status reserve(std::uint32_t events);
+  void release(std::uint32_t events);
+  std::uint32_t reserved() const noexcept { return reserved_; }
   /// Submits a request, and reserves `events` events. The caller has checked its memory. The engine's cookie is the
   /// index in the operation's name.
   Status submit(const Request& request, std::span<const iovec> memory, std::uint32_t events, Submitted& submitted);
@@ -73,16 +87,19 @@ class ApplicationPort {
 
  private:
   Status pass_on(const Request& request, std::span<const iovec> memory, Submitted& submitted);
-  ApplicationPort(engine::Core& core, engine::PortHandle handle, std::span<std::byte> events, PortPage& page)
-      : core_(core), handle_(handle), page_(page), segment_(events) {}
+  ApplicationPort(engine::Core& core, engine::PortHandle handle, std::span<std::byte> events, PortPage& page,
+                  EventRoom& room)
+      : core_(core), handle_(handle), page_(page), room_(room), segment_(events) {}
 
   engine::Core& core_;
   const engine::PortHandle handle_;
   PortPage& page_;
+  EventRoom& room_;
   OneSegment segment_;
   std::optional<queue::Producer> events_;
   shm::Socket socket_;
   std::uint64_t dropped_ = 0;
+  std::uint32_t reserved_ = 0, most_reserved_ = 0;  // events
   bool has_news_ = false;
 };
 

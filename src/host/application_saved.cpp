@@ -102,7 +102,7 @@ Result<> Application::restore_ports(const ApplicationState& state, const SocketO
       return contradiction(fmt::format("port {} of {} occurs twice or is unknown to the engine", saved.index, name()));
     const std::span events(memory_.head() + Layout::events(saved.index), Layout::events_bytes());
     auto port = ApplicationPort::resume(*core_, {saved.slot, saved.generation}, events, page().ports[saved.index],
-                                        saved.events);
+                                        event_room_, saved.events);
     if (!port->has_queue()) blame("it has damaged the queue of its events");
     port->connect(std::move(socket));
     for (const DeferredState& deferred : saved.deferred) port->deferred.push_back({deferred.request, deferred.serial});
@@ -135,7 +135,7 @@ Result<> Application::restore_pending(const ApplicationState& state) {
     engine_->shares.keep(posted_++);
     if (operation.is_outgoing) allowance_.sent(saved.length);
     if (!core_->give_memory(port->handle(), operation.handle, saved.index, std::span(&operation.memory, 1)) ||
-        core_->reserve_events(port->handle(), saved.events) != Status::ok)
+        port->reserve(saved.events) != Status::ok)
       return contradiction(fmt::format("operation {} of {} is unknown to the engine", saved.index, name()));
   }
   std::uint64_t deferred = 0;

@@ -47,7 +47,8 @@ struct Call {
 struct Answer {
   std::uint32_t status = 0;
   std::int32_t system_errno = 0;
-  std::uint32_t number = 0;          // of the port
+  // open_port: the port's number. attach: the most events that all ports may reserve. list: the bytes of a row.
+  std::uint32_t number = 0;
   std::uint32_t operations_max = 0;  // attach: the most that may be pending
   std::uint64_t application = 0;     // list: where to go on; 0: this is all
   std::uint64_t epoch = 0, message_size_max = 0;

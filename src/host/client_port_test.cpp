@@ -22,7 +22,7 @@ class ClientPortTest : public testing::Test {
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends.data()), 0);
     daemon_ = base::FileDescriptor(ends[1]);
     port_ = std::make_unique<ClientPort>(shm::Socket(base::FileDescriptor(ends[0]), users_),
-                                         ClientPort::make_events(*memory_, 0).value(), *memory_, 0, 1);
+                                         ClientPort::make_events(*memory_, 0).value(), *memory_, room_, 0, 1);
     producer_ = std::make_unique<queue::Producer>(queue::Producer::attach(segment_).value());
   }
   void produce(std::uint64_t operation) {
@@ -39,6 +39,7 @@ class ClientPortTest : public testing::Test {
 
   shm::Users users_;
   std::shared_ptr<ClientMemory> memory_ = ClientMemory::create().value();
+  ClientEvents room_;
   OneSegment segment_{memory_->events(0)};
   base::FileDescriptor daemon_;
   std::unique_ptr<ClientPort> port_;

@@ -53,6 +53,7 @@ Result<std::shared_ptr<HostCore>> HostCore::attach(const std::string& file, cons
   core->message_size_max_ = answered->answer.message_size_max;
   core->secret_ = answered->answer.application;
   core->operations_.limit(answered->answer.operations_max);
+  core->event_room_.most = std::min(answered->answer.number, kEventsOfAllMax);
   return core;
 }
 
@@ -113,8 +114,8 @@ Result<engine::PortHandle> HostCore::open(std::uint32_t first, std::uint32_t cou
     return std::unexpected(std::move(answered.error()));
   }
   number = answered->answer.number;
-  auto port =
-      std::make_unique<ClientPort>(std::move(*socket), std::move(*events), host_.memory(), index, ports_opened_++);
+  auto port = std::make_unique<ClientPort>(std::move(*socket), std::move(*events), host_.memory(), event_room_, index,
+                                           ports_opened_++);
   const engine::PortHandle handle{index, port->generation()};
   const std::scoped_lock lock(mutex_);
   ports_[index] = std::move(port);

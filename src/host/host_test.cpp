@@ -14,6 +14,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -538,6 +539,39 @@ TEST_F(Host, AQuotaBoundsPortsAndOperationsAndSaysSo) {
   ASSERT_EQ(listed.size(), 1u);
   EXPECT_EQ(listed[0].ports_max, 2u);
   EXPECT_EQ(listed[0].operations_max, 3u);
+}
+
+// Each port counts with the most that it ever had: the engine keeps that memory until the port closes.
+TEST_F(Host, AQuotaBoundsTheEventsOfAllPorts) {
+  host_ = std::make_unique<HostForTests>(ServiceOptions{.rules = {Rule::parse("events=1000").value()}});
+  const auto core = attach();
+  const auto one = core->open_port(1).value();
+  EXPECT_EQ(core->reserve_events(one, 1001), Status::no_memory);
+  ASSERT_EQ(core->reserve_events(one, 600), Status::ok);
+  core->release_events(one, 600);
+  const auto other = core->open_port(2).value();
+  EXPECT_EQ(core->reserve_events(other, 401), Status::no_memory);
+  EXPECT_EQ(core->reserve_events(other, 400), Status::ok);
+  EXPECT_EQ(core->reserve_events(one, 600), Status::ok);
+  EXPECT_EQ(core->reserve_events(one, 1), Status::no_memory);
+  core->close_port(one);
+  EXPECT_EQ(core->reserve_events(other, 600), Status::ok);
+  EXPECT_EQ(list_attached(host_->file()).value()[0].events_max, 1000u);
+}
+
+// Each number costs the engine a look, under the lock of all its applications.
+TEST_F(Host, ACallNamesABoundedNumberOfPortNumbers) {
+  const auto core = attach();
+  std::uint32_t number = 0;
+  for (const std::uint32_t count : {kPortNumbersMax + 1, ~0U}) {
+    const auto refused = core->open_port_dynamic(0, count, number);
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().status, Status::invalid);
+    EXPECT_THAT(refused.error().message, testing::HasSubstr("any of " + std::to_string(count) + " port numbers"));
+    EXPECT_THAT(refused.error().message, testing::HasSubstr("at most 65536"));
+  }
+  ASSERT_TRUE(core->open_port_dynamic(1, kPortNumbersMax, number).has_value());
+  EXPECT_EQ(number, kPortNumbersMax);
 }
 
 TEST_F(Host, WhoComesLateHasItsShareOfAnEnginesOperations) {

@@ -43,11 +43,27 @@ class Hostile {
     secret_ = attach(attach_call(bytes_), arena_.descriptor()).value().answer.application;
     memory_.emplace(std::span(arena_.head() + Layout::requests(), Layout::requests_bytes()));
     requests_.emplace(queue::Producer::attach(*memory_).value());
-    ASSERT_TRUE(queue::Consumer::create({arena_.head() + Layout::events(0), Layout::events_bytes()},
-                                        {.element_bytes = sizeof(Event), .elements = 65})
-                    .has_value());
+    events_.emplace(make_events(0));
     port_ = connect();
     ASSERT_TRUE(make_call(port_, open_call(secret_)).has_value());
+  }
+  queue::Consumer make_events(std::uint32_t port) {
+    return queue::Consumer::create({arena_.head() + Layout::events(port), Layout::events_bytes()},
+                                   {.element_bytes = sizeof(Event), .elements = 65})
+        .value();
+  }
+  /// Returns the next event of a queue. Fails the test after kPatience.
+  static Event next_event(queue::Consumer& events) {
+    Event event;
+    const auto end = base::MonotonicClock::now() + kPatience;
+    const std::byte* element = events.get();
+    for (; element == nullptr && base::MonotonicClock::now() < end; element = events.get()) std::this_thread::yield();
+    if (element == nullptr) {
+      ADD_FAILURE() << "no event";
+    } else {
+      std::memcpy(&event, element, sizeof event);
+    }
+    return event;
   }
   static Call open_call(std::uint64_t secret, std::uint32_t index = 0) {
     return {.kind = static_cast<std::uint32_t>(Call::Kind::open_port),
@@ -86,6 +102,7 @@ class Hostile {
   std::uint64_t secret() const { return secret_; }
   shm::Socket& socket() { return socket_; }
   shm::Socket& port() { return port_; }
+  queue::Consumer& events() { return *events_; }
 
  private:
   const std::uint64_t bytes_;
@@ -95,6 +112,7 @@ class Hostile {
   shm::Arena arena_;
   std::optional<OneSegment> memory_;
   std::optional<queue::Producer> requests_;
+  std::optional<queue::Consumer> events_;
   std::uint64_t secret_ = 0;
 };
 

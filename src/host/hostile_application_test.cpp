@@ -17,6 +17,7 @@
 #include "base/child_for_tests.hpp"
 #include "base/lingering_socket_for_tests.hpp"
 #include "host/hostile_application_for_tests.hpp"
+#include "host/listing.hpp"
 #include "tests/environment.hpp"
 
 namespace fairlead::host {
@@ -51,6 +52,8 @@ TEST_F(HostileApplication, MayNotAttachWithMemoryThatItCanTakeAway) {
   Call call = Hostile::attach_call(Hostile::kBytes);
   call.version = kVersion + 1;
   refused(call, arena.descriptor(), Status::not_supported);
+  call.kind = static_cast<std::uint32_t>(Call::Kind::list);  // whose rows differ between releases
+  refused(call, -1, Status::not_supported);
   call = Hostile::attach_call(Hostile::kBytes);
   call.address = to_plain(base::SocketAddress{});
   refused(call, arena.descriptor(), Status::not_available);
@@ -128,6 +131,48 @@ TEST_F(HostileApplication, IsDetachedIfItHasMoreOperationsThanItsQuota) {
   EXPECT_FALSE(hostile.is_detached());
   hostile.ask(request);
   hostile.wait_until_detached();
+}
+
+// The engine has memory for each event that a receive may have. The library keeps these limits by itself.
+TEST_F(HostileApplication, HasNoMoreEventsThanAPortMayHaveAndItsQuota) {
+  HostForTests narrow(ServiceOptions{.rules = {{.quota = {.events = 100'000}}}});
+  Hostile hostile(narrow.file());
+  hostile.settle();
+  Request request = hostile.good();
+  const auto receive = [&](std::uint16_t port, std::uint32_t messages) {
+    ++request.operation;
+    request.port = port;
+    request.messages_max = messages;
+    hostile.ask(request);
+  };
+  const auto expect_refusal = [&](queue::Consumer& events) {
+    const Event event = Hostile::next_event(events);
+    EXPECT_EQ(event.operation, request.operation);
+    EXPECT_EQ(static_cast<Status>(event.status), Status::no_memory);
+  };
+  const auto events_of_ports = [&] {
+    const auto listed = list_attached(narrow.file()).value();
+    EXPECT_EQ(listed[0].events_max, 100'000u);
+    return listed[0].events;
+  };
+  receive(0, kEventsMax);
+  receive(0, 1);
+  expect_refusal(hostile.events());
+  queue::Consumer others = hostile.make_events(1);
+  shm::Socket second = hostile.connect();
+  ASSERT_TRUE(make_call(second, Hostile::open_call(hostile.secret(), 1)).has_value());
+  receive(1, 40'000);
+  expect_refusal(others);
+  receive(1, 30'000);
+  receive(1, 10'000);
+  expect_refusal(others);
+  EXPECT_EQ(events_of_ports(), kEventsMax + 30'000);
+  second = {};
+  for (const auto end = base::MonotonicClock::now() + Hostile::kPatience;
+       events_of_ports() > kEventsMax && base::MonotonicClock::now() < end;)
+    std::this_thread::yield();
+  EXPECT_EQ(events_of_ports(), kEventsMax) << "a closed port has none";
+  expect_service();
 }
 
 // A receive for many messages yields one event for each. The queue has room for 64 events.
@@ -232,6 +277,54 @@ TEST_F(HostileApplication, WritesAnythingAnywhereAndHarmsNobody) {
     expect_service();
   }
   expect_service();
+}
+
+// The daemon binds the port, with its own rights.
+TEST(HostileVisitor, GetsNoPrivilegedPortFromADaemonOfRoot) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs another user";
+  const auto at = [](std::uint16_t port) { return base::SocketAddress::from_ip("127.0.0.1", port).value(); };
+  constexpr std::uint16_t kPort = 613, kNamed = 614;
+  const HostForTests host(ServiceOptions{.rules = {Rule{}}, .engines = {at(0), at(kNamed)}});
+  ASSERT_EQ(::chmod(std::filesystem::path(host.file()).parent_path().c_str(), 0755), 0);
+  const auto attach = [&](std::uint16_t port) { return HostCore::attach(host.file(), at(port), {}); };
+  EXPECT_EQ(base::exit_of_child([&] {
+              if (::setresuid(65534, 65534, 65534) != 0) return 1;
+              const auto refused = attach(kPort);
+              if (refused || refused.error().status != Status::not_permitted) return 2;
+              if (refused.error().message.find("--engine 127.0.0.1:613") == std::string::npos) return 3;
+              if (refused.error().message.find("ip_unprivileged_port_start") == std::string::npos) return 4;
+              return attach(kNamed) && attach(0) ? 0 : 5;
+            }),
+            0);
+  EXPECT_TRUE(attach(kPort).has_value()) << "root itself may";
+  EXPECT_EQ(base::exit_of_child([&] {
+              if (::setresuid(65534, 65534, 65534) != 0) return 1;
+              const auto refused = attach(kPort);
+              return !refused && refused.error().status == Status::not_permitted ? 0 : 2;
+            }),
+            0)
+      << "nor one that serves root";
+}
+
+TEST(HostileVisitor, SeesOnlyApplicationsOfItsUser) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs another user";
+  constexpr std::uint32_t kUser = 65534;
+  const HostForTests host(ServiceOptions{.rules = {Rule{}}, .threads = 2});
+  ASSERT_EQ(::chmod(std::filesystem::path(host.file()).parent_path().c_str(), 0755), 0);
+  const auto attach = [&] {
+    return HostCore::attach(host.file(), base::SocketAddress::from_ip("127.0.0.1", 0).value(), {});
+  };
+  const auto one = attach(), other = attach();
+  ASSERT_TRUE(one && other);
+  EXPECT_EQ(base::exit_of_child([&] {
+              if (::setresuid(kUser, kUser, kUser) != 0) return 1;
+              const auto own = attach();
+              const auto seen = list_attached(host.file(), 1);
+              if (!own || !seen) return 2;
+              return seen->size() == 1 && seen->front().user == kUser && seen->front().process == ::getpid() ? 0 : 3;
+            }),
+            0);
+  EXPECT_GE(list_attached(host.file(), 1).value().size(), 2u) << "root sees all";
 }
 
 // During exec() the kernel closes descriptors, and a close that another user has prepared can take long.

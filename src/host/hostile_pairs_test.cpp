@@ -20,6 +20,7 @@
 #include "host/host_core.hpp"
 #include "host/host_for_tests.hpp"
 #include "host/hostile_pairs_for_tests.hpp"
+#include "host/listing.hpp"
 #include "host/pair_calls.hpp"
 #include "host/pair_layout.hpp"
 #include "qp/opcode_traits.hpp"
@@ -301,6 +302,28 @@ TEST_F(HostileQueuePairs, HaveABoundOfAddressSpace) {
   ASSERT_EQ(hostile.call(CallKind::remove_region, region), Status::ok);
   EXPECT_EQ(hostile.call(CallKind::add_region, region, {half, half}), Status::ok);
   expect_service();
+}
+
+TEST_F(HostileQueuePairs, RegisterNoMoreThanTheirQuota) {
+  HostForTests few(ServiceOptions{.rules = {Rule::parse("memory=16K").value()}});
+  HostilePairs hostile(few.file());
+  hostile.settle();
+  PairCall region{.domain = 1};
+  region.length = 4096;
+  ASSERT_EQ(hostile.call(CallKind::add_region, region, {{0, 8192}}), Status::ok);
+  region.key = hostile.answer.key;
+  ASSERT_EQ(hostile.call(CallKind::add_region, region, {{0, 4096}, {8192, 4096}}), Status::ok);
+  EXPECT_EQ(hostile.call(CallKind::add_region, region, {{0, 4096}}), Status::no_memory);
+  EXPECT_THAT(hostile.answer.text.data(), testing::HasSubstr("4096 bytes, besides 16384"));
+  EXPECT_THAT(hostile.answer.text.data(), testing::HasSubstr("memory="));
+  EXPECT_EQ(hostile.call(CallKind::change_region, region, {{0, 12288}}), Status::no_memory);
+  EXPECT_EQ(hostile.call(CallKind::change_region, region, {{4096, 8192}}), Status::ok) << "it replaces as many";
+  const auto listed = list_attached(few.file()).value();
+  ASSERT_EQ(listed.size(), 1u);
+  EXPECT_EQ(listed[0].registered_bytes, 16384u);
+  EXPECT_EQ(listed[0].registered_max, 16384u);
+  ASSERT_EQ(hostile.call(CallKind::remove_region, region), Status::ok);
+  EXPECT_EQ(hostile.call(CallKind::add_region, region, {{0, 4096}, {8192, 4096}}), Status::ok);
 }
 
 TEST_F(HostileQueuePairs, HaveRoomForCompletionsOutOfTheirQuota) {

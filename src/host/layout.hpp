@@ -18,11 +18,13 @@
 
 namespace fairlead::host {
 
-inline constexpr std::uint64_t kVersion = 5;
-inline constexpr std::uint32_t kPortsMax = 256;         // per application and engine
-inline constexpr std::uint32_t kOperationsMax = 65536;  // pending, per application and engine
-inline constexpr std::uint32_t kEventsMax = 65536;      // reserved, per port
-inline constexpr std::uint32_t kRequestsMax = 1024;     // in the ring
+inline constexpr std::uint64_t kVersion = 6;
+inline constexpr std::uint32_t kPortsMax = 256;                           // per application and engine
+inline constexpr std::uint32_t kOperationsMax = 65536;                    // pending, per application and engine
+inline constexpr std::uint32_t kEventsMax = 65536;                        // reserved, per port
+inline constexpr std::uint32_t kEventsOfAllMax = kPortsMax * kEventsMax;  // per application and engine
+inline constexpr std::uint32_t kPortNumbersMax = 65536;  // from which a call lets the host engine choose one
+inline constexpr std::uint32_t kRequestsMax = 1024;      // in the ring
 inline constexpr std::uint32_t kMessagesInReceiveMax = 65536;
 
 /// An address in the form that both sides use.

@@ -22,8 +22,11 @@ struct Row {
   std::uint64_t operations = 0, operations_max = 0;
   std::uint64_t seconds = 0, bytes_per_second = 0;
   std::uint32_t pairs = 0, pairs_max = 0;
+  std::uint32_t events = 0, events_max = 0;
+  std::uint64_t registered_bytes = 0, registered_max = 0;
 };
-static_assert(std::is_trivially_copyable_v<Row> && sizeof(Row) == 80 && kListedMost * sizeof(Row) <= kTextMost);
+static_assert(std::is_trivially_copyable_v<Row> && sizeof(Row) == kListedRowBytes &&
+              kListedMost * sizeof(Row) <= kTextMost);
 
 }  // namespace
 
@@ -40,7 +43,11 @@ std::string encode_listing(const std::vector<AttachedFact>& facts) {
                   .seconds = fact.seconds,
                   .bytes_per_second = fact.bytes_per_second,
                   .pairs = fact.pairs,
-                  .pairs_max = fact.pairs_max};
+                  .pairs_max = fact.pairs_max,
+                  .events = fact.events,
+                  .events_max = fact.events_max,
+                  .registered_bytes = fact.registered_bytes,
+                  .registered_max = fact.registered_max};
     bytes.append(reinterpret_cast<const char*>(&row), sizeof row);
   }
   return bytes;
@@ -83,6 +90,11 @@ Result<std::vector<AttachedFact>> list_attached(const std::string& file, std::ui
     const auto answered = make_call(
         *socket, {.kind = static_cast<std::uint32_t>(Call::Kind::list), .count = rows_max, .application = first});
     if (!answered) return std::unexpected(answered.error());
+    if (!answered->text.empty() && answered->answer.number != kListedRowBytes) {
+      return std::unexpected(Error{Status::not_supported, 0,
+                                   "this host engine lists its applications in another form: use the `fairlead ps` of "
+                                   "its release"});
+    }
     for (std::size_t at = 0; at + sizeof(Row) <= answered->text.size(); at += sizeof(Row)) {
       Row row;
       std::memcpy(&row, answered->text.data() + at, sizeof row);
@@ -96,6 +108,10 @@ Result<std::vector<AttachedFact>> list_attached(const std::string& file, std::ui
                        .ports_max = row.ports_max,
                        .pairs_max = row.pairs_max,
                        .operations_max = static_cast<std::uint32_t>(row.operations_max),
+                       .events = row.events,
+                       .events_max = row.events_max,
+                       .registered_bytes = row.registered_bytes,
+                       .registered_max = row.registered_max,
                        .bytes_per_second = row.bytes_per_second});
     }
     next = answered->answer.application;

@@ -1,5 +1,6 @@
 #pragma once
-// The list of attached applications, which the host engine gives to any process that may attach.
+// The list of attached applications. The host engine gives it to any process that may attach: of all users to its own
+// user and to root, to others only those of the same user.
 
 #include <cstdint>
 #include <string>
@@ -23,11 +24,15 @@ struct AttachedFact {
   std::uint32_t pairs = 0;       // queue pairs
   // Its quota:
   std::uint32_t ports_max = 0, pairs_max = 0, operations_max = 0;
-  std::uint64_t bytes_per_second = 0;  // 0: no limit
+  std::uint32_t events = 0, events_max = 0;                // for which it has memory, and its quota
+  std::uint64_t registered_bytes = 0, registered_max = 0;  // the same, of memory regions; 0: no limit
+  std::uint64_t bytes_per_second = 0;                      // 0: no limit
 };
 
+/// The size of a row in an answer.
+inline constexpr std::uint32_t kListedRowBytes = 104;
 /// The most rows that an answer has room for.
-inline constexpr std::uint32_t kListedMost = 800;
+inline constexpr std::uint32_t kListedMost = 500;
 /// Encodes a part of the list for an answer: at most kListedMost rows.
 std::string encode_listing(const std::vector<AttachedFact>& facts);
 /// Asks the host engine at `file`, for `rows_max` rows at a time. The result is sorted by process. Returns `refused` if

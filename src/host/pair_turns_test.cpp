@@ -185,6 +185,84 @@ TEST_F(TurnsOfPairs, LingerUntilAllSendsAreComplete) {
   EXPECT_EQ(successes_, 2u);
 }
 
+// The engine's lock is taken for each look at a queue pair.
+TEST_F(TurnsOfPairs, LookAtAFewQueuePairsOfALinger) {
+  constexpr std::uint32_t kPairs = 2 * ServedPairs::kLooksInTurn + 1;
+  for (std::uint32_t i = 0; i < kPairs; ++i) {
+    call(CallKind::open_pair, HostilePairs::pair_call());
+    ASSERT_TRUE(pairs_->take_requests());
+  }
+  call(CallKind::linger, {.number = 77});
+  ASSERT_TRUE(pairs_->take_requests());
+  for (int turns = 0; turns < 2; ++turns) {
+    pairs_->give_events();
+    EXPECT_EQ(page().lingered.load(), 0u);
+  }
+  pairs_->give_events();
+  EXPECT_EQ(page().lingered.load(), 77u);
+}
+
+TEST_F(TurnsOfPairs, LookAtAFewCallsThatWait) {
+  constexpr std::uint32_t kPairs = 2 * ApplicationPairs::kEndingsInTurn + 1;
+  std::vector<PairCall> opened;
+  for (std::uint32_t i = 0; i < kPairs; ++i) {
+    PairCall asked = HostilePairs::pair_call();
+    call(CallKind::open_pair, asked);
+    ASSERT_TRUE(pairs_->take_requests());
+    asked.object = page().replies[0].answer.object;
+    asked.generation = page().replies[0].answer.generation;
+    opened.push_back(asked);
+  }
+  for (const PairCall& asked : opened) {
+    call(CallKind::close_pair, asked);
+    ASSERT_TRUE(pairs_->take_requests());
+  }
+  for (std::uint32_t left : {kPairs - 64, kPairs - 128, 0U}) {
+    EXPECT_TRUE(pairs_->give_events());
+    EXPECT_EQ(pairs_->count(), left);
+  }
+}
+
+// Completions that were taken for the next program may be of an earlier life of a queue pair.
+TEST_F(TurnsOfPairs, DeliverNoHeldCompletionAfterAReset) {
+  PairCall asked = HostilePairs::pair_call();
+  asked.signals_all = 1;
+  asked.incarnation = 1;
+  const PairAnswer pair = connected_to_itself(asked);
+  const PairRequest send{.object = pair.object,
+                         .generation = pair.generation,
+                         .kind = std::to_underlying(Post::post_send),
+                         .opcode = std::to_underlying(verbs::SendOpcode::send)};
+  PairRequest receive = send;
+  receive.kind = std::to_underlying(Post::post_receive);
+  receive.opcode = 0;
+  const auto hold_completions_of_a_send = [&] {
+    post(receive, {});
+    post(send, {});
+    while (pairs_->take_requests()) {
+    }
+    std::size_t held = 0;
+    for (const auto end = base::MonotonicClock::now() + kPatienceWithPairs;
+         held < 2 && base::MonotonicClock::now() < end;) {
+      core_->progress();
+      const auto state = pairs_->save();
+      ASSERT_TRUE(state.has_value()) << state.error().message;
+      held = state->completions.size();
+    }
+    ASSERT_EQ(held, 2u);
+  };
+  hold_completions_of_a_send();
+  hear();
+  EXPECT_EQ(successes_, 2u);
+  hold_completions_of_a_send();
+  asked.incarnation = 2;
+  change(asked, verbs::QpState::reset);
+  while (pairs_->take_requests()) {
+  }
+  hear();
+  EXPECT_EQ(successes_, 2u) << "of its first life";
+}
+
 TEST_F(TurnsOfPairs, EndWithTheirBytes) {
   call(CallKind::open_pair, HostilePairs::pair_call());
   ASSERT_TRUE(pairs_->take_requests());

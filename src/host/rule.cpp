@@ -17,8 +17,9 @@ namespace {
 
 constexpr std::uint32_t kPortalMost = 63, kPortalShift = 12;
 constexpr std::string_view kWords =
-    "user=NAME, group=NAME, portals=FIRST-LAST (1 to 63), ports=NUMBER, operations=NUMBER, pairs=NUMBER (queue pairs), "
-    "posts=BYTES (of what is posted to them), rate=BYTES (a second)";
+    "user=NAME, group=NAME, portals=FIRST-LAST (1 to 63), ports=NUMBER, operations=NUMBER, events=NUMBER (of all its "
+    "ports), pairs=NUMBER (queue pairs), posts=BYTES (of what is posted to them), memory=BYTES (of memory regions), "
+    "rate=BYTES (a second)";
 
 std::unexpected<Error> bad(std::string_view rule, std::string_view what) {
   return std::unexpected(Error{Status::invalid, 0, fmt::format("rule '{}': {}: want {}", rule, what, kWords)});
@@ -65,10 +66,14 @@ bool read_word(std::string_view name, std::string_view value, Rule& rule) {
   if (name == "ports") return is_taken(number_in(value, 1, kPortsMax), rule.quota.ports);
   if (name == "operations") return is_taken(number_in(value, 1, kOperationsMax), rule.quota.operations);
   if (name == "pairs") return is_taken(number_in(value, 0, kPairsMax), rule.quota.pairs);
+  if (name == "events") return is_taken(number_in(value, 1, kEventsOfAllMax), rule.quota.events);
   if (name == "posts") {
     const auto bytes = base::parse_quantity(value, "bytes");
     return bytes && *bytes <= kQueueBytesMax && is_taken(bytes, rule.quota.queue_bytes);
   }
+  if (name == "memory")
+    return is_taken(base::parse_quantity(value, "bytes"), rule.quota.registered_bytes) &&
+           rule.quota.registered_bytes > 0;
   if (name != "rate") return false;
   const auto rate = base::parse_quantity(value, "bytes");
   if (rate) rule.quota.bytes_per_second = *rate;

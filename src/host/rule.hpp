@@ -18,9 +18,10 @@ struct Rule {
   std::optional<std::uint32_t> user{}, group{};  // both must match; none: everybody
   Quota quota{};
 
-  /// Parses a rule such as "user=1000 portals=30-39 ports=4 operations=1000 pairs=64 posts=16M rate=10M". Each word may
-  /// occur once, in any order. Users and groups are numbers, or names known on this host. The rate is in bytes per
-  /// second. The rate does not limit queue pairs, so a rule with a rate permits none unless it says how many.
+  /// Parses a rule such as "user=1000 portals=30-39 ports=4 operations=1000 events=4000 pairs=64 posts=16M memory=1G
+  /// rate=10M". Each word may occur once, in any order. Users and groups are numbers, or names known on this host. The
+  /// rate is in bytes per second. The rate does not limit queue pairs, so a rule with a rate permits none unless it
+  /// says how many.
   static Result<Rule> parse(std::string_view text);
 
   bool is_of(std::uint32_t user, std::span<const std::uint32_t> groups) const;

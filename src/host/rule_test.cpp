@@ -12,7 +12,8 @@ using testing::HasSubstr;
 
 TEST(Rule, SaysWhoAndWithWhichQuota) {
   const Rule rule =
-      Rule::parse(" user=1000  portals=30-39 ports=4 operations=1000 pairs=64 posts=1M rate=10M ").value();
+      Rule::parse(" user=1000  portals=30-39 ports=4 operations=1000 events=4000 pairs=64 posts=1M memory=1G rate=10M ")
+          .value();
   EXPECT_EQ(rule.user, 1000u);
   EXPECT_FALSE(rule.group);
   const Quota wanted{.ports = 4,
@@ -21,7 +22,9 @@ TEST(Rule, SaysWhoAndWithWhichQuota) {
                      .number_first = 30 << 12,
                      .number_last = (40 << 12) - 1,
                      .pairs = 64,
-                     .queue_bytes = 1 << 20};
+                     .queue_bytes = 1 << 20,
+                     .events = 4000,
+                     .registered_bytes = 1 << 30};
   EXPECT_EQ(rule.quota, wanted);
   EXPECT_EQ(Rule::parse("user=root group=root portals=63").value().user, 0u);
   EXPECT_EQ(Rule::parse("group=root").value().group, 0u);
@@ -48,7 +51,11 @@ TEST(Rule, NamesWhatIsWrongInIt) {
                                  "operations=x",
                                  "rate=0",
                                  "pairs=4097",
+                                 "events=0",
+                                 "events=16777217",
                                  "posts=257M",
+                                 "memory=x",
+                                 "memory=0",
                                  "rate=fast",
                                  "speed=3",
                                  "=3"}) {

@@ -20,8 +20,9 @@ constexpr std::uint64_t kPageBytes = 4096;
 
 // Regions ------------------------------------------------------------------------------------------------------------
 
-/// Checks a call and returns the plan. `region` receives the resources that it needs.
-Result<qp::RegionPlan> ServedMemory::plan_of(const PairCall& call, Pieces pieces, Region& region) const {
+/// Checks a call and returns the plan. `region` receives the resources that it needs. It replaces one of so many bytes.
+Result<qp::RegionPlan> ServedMemory::plan_of(const PairCall& call, Pieces pieces, Region& region,
+                                             std::uint64_t replaced) const {
   const bool is_joined = pieces.size() > 1;
   std::uint64_t bytes = 0;
   for (const MemoryPiece& piece : pieces) {
@@ -32,6 +33,15 @@ Result<qp::RegionPlan> ServedMemory::plan_of(const PairCall& call, Pieces pieces
   }
   if (call.skipped > bytes || call.length > bytes - call.skipped || call.length == 0 || (call.access & ~kAccess) != 0)
     return senseless("a memory region");
+  const std::uint64_t others = bytes_ - replaced;
+  if (most_ > 0 && (others > most_ || bytes > most_ - others)) {
+    return refused(
+        Status::no_memory,
+        fmt::format("memory region of {} bytes, besides {} of this process: its rule at the host engine lets "
+                    "it register {} (memory=)",
+                    bytes, others, most_));
+  }
+  region.bytes = bytes;
   region.skipped = call.skipped;
   region.length = call.length;
   region.parts.assign(pieces.begin(), pieces.end());
@@ -45,7 +55,6 @@ Result<qp::RegionPlan> ServedMemory::plan_of(const PairCall& call, Pieces pieces
   if (!joined) return std::unexpected(std::move(joined.error()));
   region.joined = std::move(*joined);
   region.pieces = static_cast<std::uint32_t>(pieces.size());
-  region.bytes = bytes;
   plan.base = region.joined.begin() + call.skipped;
   return plan;
 }
@@ -67,13 +76,15 @@ Result<JoinedMemory> ServedMemory::join(Pieces pieces, std::uint64_t bytes) cons
 }
 
 void ServedMemory::count(const Region& region) {
+  bytes_ += region.bytes;
   joined_pieces_ += region.pieces;
-  joined_bytes_ += region.bytes;
+  if (region.pieces > 0) joined_bytes_ += region.bytes;
 }
 
 void ServedMemory::forget(const Region& region) {
+  bytes_ -= region.bytes;
   joined_pieces_ -= region.pieces;
-  joined_bytes_ -= region.bytes;
+  if (region.pieces > 0) joined_bytes_ -= region.bytes;
 }
 
 Result<PairAnswer> ServedMemory::add_region(const PairCall& call, Pieces pieces) {
@@ -103,7 +114,7 @@ Result<qp::Withdrawal> ServedMemory::begin_change_region(const PairCall& call, P
   const auto found = regions_.find(call.key);
   if (found == regions_.end()) return stale("memory region");
   Region region{.domain = call.domain, .joined = {}};
-  auto plan = plan_of(call, pieces, region);
+  auto plan = plan_of(call, pieces, region, found->second.bytes);
   if (!plan) return std::unexpected(std::move(plan.error()));
   plan->domain = domains_.enter(region.domain);
   qp::Withdrawal withdrawal;

@@ -1,6 +1,7 @@
 #include "host/served_pairs.hpp"
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 #include <fmt/format.h>
@@ -75,9 +76,18 @@ std::vector<ServedPair> ServedPairs::open_ones() const {
   return open;
 }
 
-bool ServedPairs::is_sending() const {
-  return std::ranges::any_of(pairs_,
-                             [&](const auto& entry) { return core_.pair_facts(entry.second.handle).is_sending; });
+void ServedPairs::begin_linger() {
+  const auto indices = std::views::keys(pairs_);
+  lingering_.assign(indices.begin(), indices.end());
+}
+
+bool ServedPairs::is_sending() {
+  for (std::uint32_t looks = kLooksInTurn; looks > 0 && !lingering_.empty(); --looks) {
+    const ServedPair* const pair = find(lingering_.back());
+    if (pair != nullptr && core_.pair_facts(pair->handle).is_sending) return true;
+    lingering_.pop_back();
+  }
+  return !lingering_.empty();
 }
 
 Result<PairAnswer> ServedPairs::open(const PairCall& call, const Streams& streams, const ServedQueue* queue) {

@@ -31,6 +31,8 @@ struct ServedPair {
 
 class ServedPairs {
  public:
+  static constexpr std::uint32_t kLooksInTurn = 64;
+
   ServedPairs(qp::PairCore& core, PairRoom& room, PairDomains& domains, std::uint32_t most)
       : core_(core), room_(room), domains_(domains), most_(most) {}
 
@@ -65,8 +67,11 @@ class ServedPairs {
   const ServedPair* find_by_cookie(std::uint32_t cookie) const;
   /// Returns those that are not closing.
   std::vector<ServedPair> open_ones() const;
-  /// Returns whether any has sends that are not complete.
-  bool is_sending() const;
+  /// Begins to look for those whose sends are not complete.
+  void begin_linger();
+  /// Returns false when the sends of all that were there have been complete. Looks at kLooksInTurn of them at most:
+  /// each look takes the engine's lock.
+  bool is_sending();
   std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(pairs_.size()); }
 
  private:
@@ -76,6 +81,7 @@ class ServedPairs {
   const std::uint32_t most_;
   std::unordered_map<std::uint32_t, ServedPair> pairs_;  // by the index in their numbers
   std::unordered_map<std::uint32_t, std::uint32_t> by_cookie_;
+  std::vector<std::uint32_t> lingering_;  // indices of those whose sends may not be complete
   std::uint32_t cookies_ = 0;
 };
 

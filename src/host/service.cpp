@@ -11,6 +11,7 @@
 #include <array>
 #include <chrono>
 #include <filesystem>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -30,6 +31,8 @@ namespace {
 constexpr std::uint32_t kPassesBetweenLooks = 8;
 // The longest time between polls of the sockets while an application is awake.
 constexpr base::Duration kBetweenLooks = std::chrono::milliseconds(1);
+// The time between looks at applications that are leaving, while no other is awake.
+constexpr base::Duration kBetweenLooksAtLeaving = std::chrono::milliseconds(1);
 // The longest time that one poll of the sockets takes before applications are served again.
 constexpr base::Duration kLookMost = std::chrono::microseconds(250);
 
@@ -190,6 +193,7 @@ void Service::end() {
     for (auto& [number, attached] : applications_) wake(number, attached);
     serve_awake(base::MonotonicClock::now());
     drop_gone();
+    if (are_all_leaving_) std::this_thread::sleep_for(kBetweenLooksAtLeaving);
   }
   workers_.join();
 }
@@ -199,7 +203,7 @@ void Service::pass(base::Instant deadline) {
   const bool any = serve_awake(now);
   if (has_gone_ones_) drop_gone();
   passes_in_vain_ = any ? 0 : passes_in_vain_ + 1;
-  if (awake_.empty() || now >= look_at_ || passes_in_vain_ == kPassesBetweenLooks) {
+  if (awake_.empty() || are_all_leaving_ || now >= look_at_ || passes_in_vain_ == kPassesBetweenLooks) {
     passes_in_vain_ = 0;
     look_at_sockets(deadline);
   } else if (!any) {
@@ -216,10 +220,12 @@ void Service::serve(Application& application, Serve&& serve) {
 
 /// Returns true if anything happened.
 bool Service::serve_awake(base::Instant now) {
-  if (awake_.empty()) return false;
+  if (awake_.empty()) return are_all_leaving_ = false;
   bool any = false;
-  for (const auto& [address, engine] : engines_) any |= engine->core->progress();
+  if (!are_all_leaving_)
+    for (const auto& [address, engine] : engines_) any |= engine->core->progress();
   const bool is_alone = awake_.size() == 1;
+  bool are_leaving = true;
   std::erase_if(awake_, [&](std::uint64_t number) {
     Attached& attached = applications_.at(number);
     Application& application = *attached.application;
@@ -237,12 +243,14 @@ bool Service::serve_awake(base::Instant now) {
       application.leave();
     }
     has_gone_ones_ |= application.is_gone();
+    are_leaving &= application.is_leaving();
     if (asked || got) attached.busy_at = now;
     if (asked || got || application.is_leaving() || now - attached.busy_at < linger_) return false;
     attached.is_parked = application.park();
     if (attached.is_parked) wake_at_ = std::min(wake_at_, attached.wake_at = application.wake_at());
     return attached.is_parked;
   });
+  are_all_leaving_ = are_leaving && !any && !awake_.empty();
   return any;
 }
 
@@ -251,6 +259,7 @@ void Service::wake(std::uint64_t number, Attached& attached) {
   attached.application->unpark();
   attached.busy_at = base::MonotonicClock::now();
   awake_.push_back(number);
+  are_all_leaving_ = false;
 }
 
 /// Wakes parked applications whose rate permits the next send.
@@ -280,12 +289,14 @@ void Service::drop_gone() {
 
 // Sockets ------------------------------------------------------------------------------------------------------------
 
-/// Polls the sockets; sleeps until `wake_at` if no application is awake. After kLookMost the remaining events wait for
-/// the next poll, so that a flood of nudges or calls does not delay other applications.
+/// Polls the sockets; sleeps until `wake_at` if no application is awake, and shortly if all of those leave. After
+/// kLookMost the remaining events wait for the next poll, so that a flood of nudges or calls does not delay other
+/// applications.
 void Service::look_at_sockets(base::Instant wake_at) {
   std::array<epoll_event, 16> events;
   const base::Instant deadline = std::min(visitors_.next_deadline(), accept_at_);
   int timeout = awake_.empty() ? milliseconds_until(std::min({deadline, wake_at, wake_at_})) : 0;
+  if (are_all_leaving_) timeout = kBetweenLooksAtLeaving / std::chrono::milliseconds(1);
   bool has_callers = false;
   base::Instant now, until = base::kNever;
   bool was_cut_short = false;

@@ -5,7 +5,8 @@
 //
 // Polling: an active application is awake, and the thread polls its ring and its ports. One that has been idle for a
 // while is parked. It costs nothing until its socket, or an engine descriptor of one of its ports, becomes readable. If
-// all are parked, the thread sleeps; the engines' own threads serve the network.
+// all are parked, the thread sleeps; the engines' own threads serve the network. They also do so if all that are awake
+// are leaving, and wait for a silent peer: the thread then looks at these once in a while.
 //
 // Permission: the first matching rule of ServiceOptions decides who may attach and with which quota. If none matches,
 // processes of the daemon's own user and of root may attach, without a quota.
@@ -154,7 +155,7 @@ class Service {
   Result<> open_pairs(shm::Socket& visitor, const Call& call, shm::Letter& letter);
   /// Returns the application that has the secret, if the visitor is that application.
   Result<std::pair<const std::uint64_t, Attached>*> find(const shm::Socket& visitor, const Call& call);
-  Result<std::shared_ptr<ServedEngine>> engine_at(const base::SocketAddress& address);
+  Result<std::shared_ptr<ServedEngine>> engine_at(const base::SocketAddress& address, const shm::Socket& visitor);
   bool watch(int descriptor, std::uint64_t source, std::uint32_t events, bool is_known = false);
 
   const ServiceOptions options_;
@@ -177,7 +178,8 @@ class Service {
   base::Instant wake_at_ = base::kNever;    // earliest of the parked applications
   bool is_closed_to_visitors_ = false;
   std::uint32_t passes_in_vain_ = 0;
-  const base::Duration linger_;  // idle time before an application is parked
+  const base::Duration linger_;   // idle time before an application is parked
+  bool are_all_leaving_ = false;  // those that are awake, and nothing happened in the last pass
   bool has_gone_ones_ = false, is_ending_ = false, is_inherited_ = false;
   bool is_replacement_wanted_ = false, is_interrupted_ = false, is_settled_ = false;
   Workers workers_;  // ends first

@@ -17,6 +17,7 @@
 #include "base/log.hpp"
 #include "base/say.hpp"
 #include "host/map_place.hpp"
+#include "host/privileged_ports.hpp"
 #include "host/service.hpp"
 #include "host/watch_error.hpp"
 #include "shm/arena.hpp"
@@ -26,6 +27,14 @@ namespace {
 
 constexpr std::uint64_t kMemoryMost = 1ULL << 38;                        // bytes of address space; the process has 2^47
 constexpr base::Duration kBetweenTries = std::chrono::milliseconds(50);  // between attempts to accept without room
+
+Result<> check_version(const Call& call) {
+  if (call.version == kVersion) return {};
+  return std::unexpected(Error{Status::not_supported, 0,
+                               fmt::format("this host engine speaks version {} and the application version {}: "
+                                           "install the same release of fairleadd and of the library",
+                                           kVersion, call.version)});
+}
 
 /// Tells a caller that its descriptors cannot be watched. Its socket was moved into the application already.
 std::unexpected<Error> refuse_moved(const shm::Socket& caller) {
@@ -131,6 +140,7 @@ void Service::take_mail() {
 
 void Service::greet(Visitor& visitor, const Call& call, shm::Letter& letter) {
   if (call.kind == static_cast<std::uint32_t>(Call::Kind::list)) {
+    if (const auto same = check_version(call); !same) return void(send_failure(visitor.socket, same.error()));
     const auto admitted = admit(visitor.socket);
     if (!admitted) return void(send_failure(visitor.socket, admitted.error()));
     return list(visitor.socket, call);
@@ -169,10 +179,13 @@ Result<> Service::take_asker(Visitor& visitor) {
 }
 
 /// Answers with this thread's applications from a number on, as many as the call asks for. Later calls get the others.
+/// A visitor sees those of its user; the daemon's own user and root see all.
 void Service::list(const shm::Socket& visitor, const Call& call) const {
+  const std::uint32_t user = visitor.credentials().user;
+  const bool sees_all = visitor.is_own() || user == 0;
   std::vector<std::uint64_t> numbers;
   for (const auto& [number, attached] : applications_)
-    if (number >= call.application) numbers.push_back(number);
+    if (number >= call.application && (sees_all || attached.application->is_of_user(user))) numbers.push_back(number);
   std::ranges::sort(numbers);
   const std::size_t count =
       std::min<std::size_t>({numbers.size(), kListedMost, call.count == 0 ? kListedMost : call.count});
@@ -181,7 +194,8 @@ void Service::list(const shm::Socket& visitor, const Call& call) const {
     facts.push_back(applications_.at(number).application->fact());
   const std::uint32_t next_thread = thread_ + 1;
   const std::uint64_t rest = next_thread < routes_->threads() ? Routes::first_number(next_thread) : 0;
-  send_answer(visitor, {.application = count < numbers.size() ? numbers[count] : rest}, encode_listing(facts));
+  send_answer(visitor, {.number = kListedRowBytes, .application = count < numbers.size() ? numbers[count] : rest},
+              encode_listing(facts));
 }
 
 Result<Quota> Service::admit(const shm::Socket& visitor) const {
@@ -203,12 +217,7 @@ Result<Routes::Seat> Service::take_seat(const shm::Socket& visitor) const {
 }
 
 Result<> Service::attach(shm::Socket& visitor, const Call& call, base::ForeignDescriptor file) {
-  if (call.version != kVersion) {
-    return std::unexpected(Error{Status::not_supported, 0,
-                                 fmt::format("this host engine speaks version {} and the application version {}: "
-                                             "install the same release of fairleadd and of the library",
-                                             kVersion, call.version)});
-  }
+  if (auto same = check_version(call); !same) return same;
   const auto quota = admit(visitor);
   if (!quota) return std::unexpected(quota.error());
   auto seat = take_seat(visitor);
@@ -219,7 +228,7 @@ Result<> Service::attach(shm::Socket& visitor, const Call& call, base::ForeignDe
   }
   auto memory = shm::Arena::view(file.get(), call.memory_bytes);
   if (!memory) return std::unexpected(std::move(memory.error()));
-  auto engine = engine_at(from_plain(call.address));
+  auto engine = engine_at(from_plain(call.address), visitor);
   if (!engine) return std::unexpected(std::move(engine.error()));
   const std::shared_ptr<engine::Core> core = (*engine)->core;
   std::uint64_t random = 0;
@@ -247,7 +256,8 @@ Result<> Service::attach(shm::Socket& visitor, const Call& call, base::ForeignDe
     base::log(LogLevel::info, LogTopic::engine, core->address().to_string(),
               fmt::format("{} attaches", (*application)->name()));
   });
-  send_answer((*application)->socket(), {.operations_max = quota->operations,
+  send_answer((*application)->socket(), {.number = quota->events,
+                                         .operations_max = quota->operations,
                                          .application = secret,
                                          .epoch = core->epoch(),
                                          .message_size_max = core->message_size_max(),
@@ -329,8 +339,9 @@ bool Service::watch_port(std::uint64_t number, Application& application, std::ui
          watch(application.core().descriptor(port.handle()), source, EPOLLIN | EPOLLET);
 }
 
-/// Returns the engine at this address, if it may be used.
-Result<std::shared_ptr<ServedEngine>> Service::engine_at(const base::SocketAddress& address) {
+/// Returns the engine at this address, if the visitor may use it.
+Result<std::shared_ptr<ServedEngine>> Service::engine_at(const base::SocketAddress& address,
+                                                         const shm::Socket& visitor) {
   const auto is_that = [&](const base::SocketAddress& one) {
     return one.ip == address.ip && one.scope == address.scope && (one.port == 0 || one.port == address.port);
   };
@@ -340,6 +351,15 @@ Result<std::shared_ptr<ServedEngine>> Service::engine_at(const base::SocketAddre
                                  fmt::format("this host engine does not serve {}: name it with --engine, or set "
                                              "FAIRLEAD_CORE=embedded",
                                              address.to_string())});
+  }
+  const std::uint32_t user = visitor.credentials().user;
+  const bool is_named = std::ranges::find(options_.engines, address) != options_.engines.end();
+  if (is_privileged(address.port) && !is_named && user != 0 && !visitor.is_own()) {
+    return std::unexpected(Error{Status::not_permitted, EPERM,
+                                 fmt::format("user {} may not use UDP port {}: ports below {} are for root (sysctl "
+                                             "net.ipv4.ip_unprivileged_port_start); ask for another, or start "
+                                             "fairleadd with --engine {}",
+                                             user, address.port, first_unprivileged_port(), address.to_string())});
   }
   return engines_.at(address);
 }

@@ -14,7 +14,7 @@ namespace fairlead::host {
 namespace {
 
 constexpr std::uint64_t kMark = 0x6574'6174'5364'6166;  // "fadState"
-constexpr std::uint32_t kStateVersion = 4;              // raised with each change of the format
+constexpr std::uint32_t kStateVersion = 5;              // raised with each change of the format
 
 struct Head {
   std::uint64_t mark = kMark;
@@ -52,7 +52,7 @@ void fields(Archive& archive, Request& request) {
 template <typename Archive>
 void fields(Archive& archive, Quota& quota) {
   archive(quota.ports, quota.operations, quota.bytes_per_second, quota.number_first, quota.number_last, quota.pairs,
-          quota.queue_bytes);
+          quota.queue_bytes, quota.events, quota.registered_bytes);
 }
 template <typename Archive>
 void fields(Archive& archive, PendingState& one) {

@@ -19,7 +19,7 @@ const char* what_it_says(Status status) {
       return "a bound of the engine is reached: deliver events, then try again";
     case Status::no_memory:
       return "no room for its events or for one more operation: deliver events, or raise events_max or operations_max "
-             "(of a host engine: the quota that `fairlead ps` shows)";
+             "(of a host engine: events= or operations= of its rule; `fairlead ps` shows both)";
     case Status::message_size:
       return "longer than the largest message: see message_size_max()";
     case Status::unreachable:

@@ -26,19 +26,20 @@
 
 namespace fairlead::queue {
 
-/// Zeroed heap memory for one segment.
+struct ReleaseSegment {
+  std::size_t bytes = 0;
+  void operator()(std::byte* memory) const noexcept;
+};
+
+/// Zeroed memory for one segment. A large one is given back to the system at its end.
 class OwnedSegment {
  public:
   OwnedSegment() = default;
   explicit OwnedSegment(std::size_t bytes);  // empty if there is no memory
-  std::span<std::byte> span() const noexcept { return {memory_.get(), bytes_}; }
+  std::span<std::byte> span() const noexcept { return {memory_.get(), memory_ ? memory_.get_deleter().bytes : 0}; }
 
  private:
-  struct Release {
-    void operator()(std::byte* memory) const noexcept;
-  };
-  std::unique_ptr<std::byte, Release> memory_;
-  std::size_t bytes_ = 0;
+  std::unique_ptr<std::byte, ReleaseSegment> memory_;
 };
 
 /// The segments of a queue, by number. The consumer adds them; the producer maps each when it first meets it.

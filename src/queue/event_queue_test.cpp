@@ -1,10 +1,13 @@
 #include "queue/event_queue.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
 #include <thread>
 
 #include "base/slowness_for_tests.hpp"
@@ -73,6 +76,23 @@ TEST(EventQueue, EachOfManyTakenAtOnceHasRoomForTheNext) {
       }
     }
   }
+}
+
+// malloc() maps large blocks, and takes those that are smaller than the largest freed one from the heap.
+TEST(EventQueue, GivesLargeMemoryBackToTheSystem) {
+  void* volatile large = std::malloc(std::size_t{8} << 20);  // volatile: the compiler leaves out pairs of these calls
+  std::free(large);
+  const auto ballast = [] { return std::make_unique<std::byte[]>(std::size_t{256} << 10); };
+  auto queue = std::make_unique<EventQueue<std::uint64_t>>();
+  const auto before = ballast();
+  ASSERT_EQ(queue->reserve(100'000), Status::ok);
+  const auto behind = ballast();
+  for (std::uint64_t i = 0; i < 100; ++i) ASSERT_EQ(queue->produce(i), Status::ok);
+  const std::uintptr_t place = reinterpret_cast<std::uintptr_t>(queue->producer().pnext()) & ~std::uintptr_t{4095};
+  unsigned char residence = 0;
+  ASSERT_EQ(::mincore(reinterpret_cast<void*>(place), 1, &residence), 0);
+  queue.reset();
+  EXPECT_EQ(::mincore(reinterpret_cast<void*>(place), 1, &residence), -1) << "still mapped";
 }
 
 TEST(EventQueue, ConcurrentlyProducedAndConsumedWhileItGrows) {
