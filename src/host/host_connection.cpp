@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <ctime>
 
+#include "base/log.hpp"
+
 namespace fairlead::host {
 
 void sleep_until_readable(int descriptor, base::Instant deadline) {
@@ -22,6 +24,13 @@ bool HostConnection::look_for_end() {
   pollfd closed{socket_.descriptor(), POLLRDHUP, 0};  // also reported while unread nudges are queued
   if (::poll(&closed, 1, 0) == 1) note_end();
   return has_ended();
+}
+
+void HostConnection::tell_that_it_waits() {
+  base::log(
+      LogLevel::warning, LogTopic::engine, {},
+      "fairleadd has not answered for a second: is it stopped (a signal, a debugger), or does it get no processor? "
+      "The call waits for it");
 }
 
 }  // namespace fairlead::host

@@ -68,13 +68,15 @@ class HostConnection {
   template <typename IsOver>
   bool spin(IsOver&& is_over, queue::WaitLadder::Wait& wait, base::Instant deadline);
   /// Waits for a write of the host engine, which wakes the sleeper of the reply cell. Returns false if the host engine
-  /// ended first.
+  /// ended first. After a second, a log line says what the call waits for.
   template <typename HasCome>
   bool wait_for(HasCome&& has_come);
 
  private:
   static constexpr std::uint32_t kLooksBetweenCalls = 4096;  // polls in vain between two calls to the kernel
   static constexpr base::Duration kNapForReply = std::chrono::seconds(1);
+
+  static void tell_that_it_waits();
 
   std::shared_ptr<ClientMemory> memory_;
   shm::Users users_;
@@ -107,7 +109,9 @@ bool HostConnection::spin(IsOver&& is_over, queue::WaitLadder::Wait& wait, base:
 template <typename HasCome>
 bool HostConnection::wait_for(HasCome&& has_come) {
   const auto is_over = [&] { return has_come() || has_ended(); };
-  auto wait = ladder_.begin(base::MonotonicClock::now());
+  const base::Instant begun = base::MonotonicClock::now();
+  auto wait = ladder_.begin(begun);
+  bool has_told = false;
   while (!spin(is_over, wait, base::kNever)) {
     const std::scoped_lock sleeper(sleep_mutex_);
     queue::SleepFlag& flag = memory_->page().reply.caller;
@@ -120,7 +124,10 @@ bool HostConnection::wait_for(HasCome&& has_come) {
       note_end();
       break;
     }
-    ladder_.slept(wait, base::MonotonicClock::now());
+    const base::Instant now = base::MonotonicClock::now();
+    ladder_.slept(wait, now);
+    if (now - begun < kNapForReply || std::exchange(has_told, true)) continue;
+    if (!is_over()) tell_that_it_waits();
   }
   return has_come();
 }

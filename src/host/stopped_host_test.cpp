@@ -10,6 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include <fairlead/log.hpp>
+
 #include "embedded/attach.hpp"
 #include "host/host_core.hpp"
 #include "host/service.hpp"
@@ -144,6 +146,28 @@ TEST_F(StoppedHost, MakesPostsAndCallsWaitForRoom) {
   fail(pair);
   EXPECT_TRUE(comes([&] { return stream->count() == 2 * kList; })) << stream->count();
   pairs_->close_pair(pair);
+}
+
+// Nobody should have to guess what a call waits for.
+TEST_F(StoppedHost, IsNamedByACallThatWaitsForIt) {
+  std::atomic<int> lines{0};
+  set_log_handler([&](const LogLine& line) { lines += line.text.starts_with("fairleadd has not answered") ? 1 : 0; });
+  const engine::PortHandle port = core_->open_port(666).value();
+  ASSERT_EQ(core_->reserve_events(port, 1), Status::ok);
+  std::vector<std::byte> memory(64);
+  const iovec piece{memory.data(), memory.size()};
+  host_.stop();
+  std::thread poster([&] {
+    engine::OperationHandle operation;
+    EXPECT_EQ(core_->post_receive(port, {.memory = {&piece, 1}, .size_min = 1, .messages_max = 1}, operation),
+              Status::ok);
+  });
+  EXPECT_TRUE(comes([&] { return lines > 0; }));
+  host_.go_on();
+  poster.join();
+  EXPECT_EQ(lines, 1) << "once for each call";
+  core_->close_port(port);
+  set_log_handler({});
 }
 
 /// Posts receives in a thread of its own, which a host engine that is stopped must not make wait.
