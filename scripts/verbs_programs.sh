@@ -254,6 +254,7 @@ selection() {
   pair "$faults" ib_send_lat -n 500
   managed "--path shm" "rping -s -C 20 -p PORT" "rping -c -a 127.0.0.1 -C 20 -p PORT"
   managed "--path udp" "ucmatose -c 5 -p PORT" "ucmatose -c 5 -p PORT -s 127.0.0.1"
+  managed "" "fi_pingpong -p verbs -e msg -I 100 -S 64 -B PORT" "fi_pingpong -p verbs -e msg -I 100 -S 64 -P PORT 127.0.0.1"
   managed "" "port=21504 mckey -m 239.84.0.2 -b 127.0.0.1 -C 5" "mckey -m 239.84.0.2 -b 127.0.0.1 -C 5 -s"
   ucx rc "" -t tag_lat -n 200
   ucx ud "--path udp" -t tag_lat -n 200

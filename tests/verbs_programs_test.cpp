@@ -7,11 +7,13 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
 #include <sstream>
 #include <thread>
+#include <utility>
 
 #include "tests/child_process.hpp"
 #include "tests/environment.hpp"
@@ -229,6 +231,32 @@ void expect_refusal_of_groups(const TwoNamespaces& two) {
   EXPECT_THAT(refused.error_output, HasSubstr("ip link set dev NAME multicast on")) << "what helps";
 }
 
+// A program of each kind that connects by librdmacm.
+void expect_managed_programs(const TwoNamespaces& two) {
+  constexpr std::pair<const char*, const char*> kPrograms[] = {
+      {"rping -s -C 5 -p PORT", "rping -c -a 10.77.0.1 -C 5 -p PORT"},
+      {"rstream -T b -S 4096 -I 5 -C 5 -p PORT", "rstream -T b -S 4096 -I 5 -C 5 -p PORT -s 10.77.0.1"},
+      {"fi_pingpong -p verbs -e msg -I 50 -S 64 -B PORT", "fi_pingpong -p verbs -e msg -I 50 -S 64 -P PORT 10.77.0.1"},
+      {"fi_pingpong -p verbs;ofi_rxm -e rdm -I 50 -S 64 -B PORT",
+       "fi_pingpong -p verbs;ofi_rxm -e rdm -I 50 -S 64 -P PORT 10.77.0.1"},
+  };
+  for (const auto& [server_line, client_line] : kPrograms) {
+    const int port = free_port();
+    const auto words = [port](const char* line) {
+      Words all = split(line);
+      std::ranges::replace(all, std::string("PORT"), std::to_string(port));
+      return all;
+    };
+    if (!is_installed(words(client_line).front())) GTEST_SKIP() << words(client_line).front() << " is not installed";
+    ChildProcess server(two.enter_first(fairlead_run("", words(server_line))));
+    ASSERT_TRUE(wait_until_listening(server, port)) << server_line << server.output() << server.error_output();
+    const Finished client = run(two.enter_second(fairlead_run("", words(client_line))), kProgramAtMost);
+    EXPECT_EQ(client.exit_code, 0) << client_line << "\n" << client.output << client.error_output;
+    if (client.exit_code != 0) continue;  // the server would wait
+    EXPECT_EQ(server.wait(kProgramAtMost), 0) << server_line << "\n" << server.output() << server.error_output();
+  }
+}
+
 TEST(VerbsProgram, RunBetweenTwoNamespaces) {
   TwoNamespaces two;
   if (const auto fault = two.set_up()) GTEST_SKIP() << *fault;
@@ -238,6 +266,7 @@ TEST(VerbsProgram, RunBetweenTwoNamespaces) {
        {"ibv_rc_pingpong -g 0 -n 200 -c", "ib_write_bw -n 200", "ib_send_lat -n 200", "ib_send_lat -R -n 200"}) {
     expect_success(program, "10.77.0.1", first, second);
   }
+  expect_managed_programs(two);
   expect_multicast(two);
   expect_refusal_of_groups(two);
 }

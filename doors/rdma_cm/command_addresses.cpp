@@ -24,7 +24,9 @@ int bind_to(Id& id, SocketName name) {
     if (held) id.reserved = std::move(*held);
   }
   id.source = name;
-  if (!is_any(name.ip)) {
+  // As in the kernel, a loopback address chooses no device: libfabric would take it for the device's own address, and
+  // tell it to other hosts. But datagram rsockets create their queue pair right after this call.
+  if (!is_any(name.ip) && (ips.front() == name.ip || id.connection.is_datagram())) {
     id.has_device = true;
     id.device = ips.front();
   }
