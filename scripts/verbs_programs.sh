@@ -254,6 +254,7 @@ selection() {
   pair "$faults" ib_send_lat -n 500
   managed "--path shm" "rping -s -C 20 -p PORT" "rping -c -a 127.0.0.1 -C 20 -p PORT"
   managed "--path udp" "ucmatose -c 5 -p PORT" "ucmatose -c 5 -p PORT -s 127.0.0.1"
+  managed "--path udp" "rdma_xserver -c x -p PORT" "rdma_xclient -c x -s 127.0.0.1 -p PORT"
   managed "" "fi_pingpong -p verbs -e msg -I 100 -S 64 -B PORT" "fi_pingpong -p verbs -e msg -I 100 -S 64 -P PORT 127.0.0.1"
   managed "" "port=21504 mckey -m 239.84.0.2 -b 127.0.0.1 -C 5" "mckey -m 239.84.0.2 -b 127.0.0.1 -C 5 -s"
   ucx rc "" -t tag_lat -n 200
@@ -359,6 +360,9 @@ over_manager() {
     managed "$path" "rping -s -C 100 -v -V -p PORT" "rping -c -a 127.0.0.1 -C 100 -v -V -p PORT"
     managed "$path" "rping -s -C 20 -S 65000 -p PORT" "rping -c -a 127.0.0.1 -C 20 -S 65000 -p PORT"
     managed "$path" "rdma_server -p PORT" "rdma_client -s 127.0.0.1 -p PORT"
+    for test in r x; do  # RC and XRC
+      managed "$path" "rdma_xserver -c $test -p PORT" "rdma_xclient -c $test -s 127.0.0.1 -p PORT"
+    done
     managed "$path" "ucmatose -c 50 -C 20 -p PORT" "ucmatose -c 50 -C 20 -p PORT -s 127.0.0.1"
     managed "$path" "port=7174 udaddy -c 10" "udaddy -c 10 -s 127.0.0.1"
     # Groups use one port, behind the range of the engines.

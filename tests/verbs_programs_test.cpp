@@ -235,6 +235,7 @@ void expect_refusal_of_groups(const TwoNamespaces& two) {
 void expect_managed_programs(const TwoNamespaces& two) {
   constexpr std::pair<const char*, const char*> kPrograms[] = {
       {"rping -s -C 5 -p PORT", "rping -c -a 10.77.0.1 -C 5 -p PORT"},
+      {"rdma_xserver -c x -p PORT", "rdma_xclient -c x -s 10.77.0.1 -p PORT"},
       {"rstream -T b -S 4096 -I 5 -C 5 -p PORT", "rstream -T b -S 4096 -I 5 -C 5 -p PORT -s 10.77.0.1"},
       {"fi_pingpong -p verbs -e msg -I 50 -S 64 -B PORT", "fi_pingpong -p verbs -e msg -I 50 -S 64 -P PORT 10.77.0.1"},
       {"fi_pingpong -p verbs;ofi_rxm -e rdm -I 50 -S 64 -B PORT",

@@ -167,7 +167,8 @@ ibv_qp* create_pair(ibv_context*, ibv_qp_init_attr_ex* attributes) try {
   if (attributes == nullptr) return refuse(EINVAL);
   if (attributes->qp_type == IBV_QPT_XRC_RECV) {
     if ((attributes->comp_mask & IBV_QP_INIT_ATTR_XRCD) == 0) return refuse(EINVAL);
-    return (attributes->comp_mask & ~IBV_QP_INIT_ATTR_XRCD) == 0 ? create_target(*attributes) : refuse(EOPNOTSUPP);
+    // A target uses no protection domain, but librdmacm always passes one.
+    return (attributes->comp_mask & ~(IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_PD)) == 0 ? create_target(*attributes) : refuse(EOPNOTSUPP);
   }
   if ((attributes->comp_mask & IBV_QP_INIT_ATTR_PD) == 0) return refuse(EINVAL);
   if ((attributes->comp_mask & ~kKnown) != 0) return refuse(EOPNOTSUPP);

@@ -79,7 +79,10 @@ ibv_qp* create_target(ibv_qp_init_attr_ex& attributes) {
   ibv_qp* made = make_target(attributes.xrcd, attributes.qp_context, [](const auto& domain, std::uint64_t cookie) {
     return verbs::QueuePair::create_target(domain, cookie);
   });
-  if (made != nullptr) attributes.cap = {};
+  if (made == nullptr) return nullptr;
+  attributes.cap = {};
+  // A target does not use it, but librdmacm takes it from here for the shared receive queue.
+  if ((attributes.comp_mask & IBV_QP_INIT_ATTR_PD) != 0) made->pd = attributes.pd;
   return made;
 }
 
