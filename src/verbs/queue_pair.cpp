@@ -173,9 +173,11 @@ Result<QueuePair> QueuePair::create(const ProtectionDomain& domain, const QpOpti
   state->capacity = options.capacity;
   state->capacity.max_send_wr = std::max(options.capacity.max_send_wr, 1U);
   state->capacity.max_send_sge = std::max(options.capacity.max_send_sge, 1U);
+  // As on other devices, a program may inline as much as its SGEs take, without asking for it; here up to a cache line.
   // An atomic write can always be inlined, because its C call copies the value.
-  constexpr std::uint32_t kWord = 8;
-  state->capacity.max_inline = std::max(options.capacity.max_inline, kWord);
+  constexpr std::uint32_t kInlinePerSge = 16, kInlineUnasked = 64;
+  state->capacity.max_inline =
+      std::max(options.capacity.max_inline, std::min(kInlinePerSge * state->capacity.max_send_sge, kInlineUnasked));
   if (options.shared_receive != nullptr) state->shared_receive = options.shared_receive->state();
   if (options.shared_receive != nullptr || is_initiator) {
     state->capacity.max_recv_wr = state->capacity.max_recv_sge = 0;
