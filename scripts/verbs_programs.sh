@@ -126,6 +126,21 @@ tell_end() {
   [ -z "${3:-}" ] || tail -n 40 "$folder/server" | sed 's/^/     server: /'
 }
 
+# end_server CLIENT_CODE: waits for the server and sets `server_code`. A server whose client has failed may wait for
+# ever, so it is ended after 10 s.
+end_server() {
+  if [ "$1" != 0 ]; then
+    for _ in {1..100}; do
+      kill -0 $server 2>/dev/null || break
+      sleep 0.1
+    done
+    kill $server 2>/dev/null
+  fi
+  wait $server 2>/dev/null
+  server_code=$?
+  server=
+}
+
 # pair "OPTIONS OF fairlead run" PROGRAM ARGUMENT...
 pair() {
   is_chosen "$@" || return 0
@@ -153,12 +168,11 @@ pair() {
     kill $server
     wait $server 2>/dev/null
     server_code=0
+    server=
     grep -q ' = ' "$folder/client" || code=1
   else
-    wait $server
-    server_code=$?
+    end_server $code
   fi
-  server=
   tell_end "$1" $code $server_code
 }
 
@@ -189,12 +203,10 @@ managed() {
   if [[ " cmtime iperf rcopy udpong " == *" ${theirs%% *} "* ]]; then
     kill $server 2>/dev/null
     wait $server 2>/dev/null
-    server_code=0
+    server_code=0 server=
   else
-    wait $server
-    server_code=$?
+    end_server $code
   fi
-  server=
   tell_end "${theirs%% *}" $code $server_code
 }
 

@@ -5,10 +5,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <sstream>
@@ -98,6 +100,25 @@ TEST(VerbsPrograms, ARunInWhichNothingPassedIsNone) {
                                  ordinary_user().command(), "no-such-program"});
   EXPECT_EQ(finished.exit_code, 1);
   EXPECT_THAT(finished.output, HasSubstr("0 passed, 0 failed, 0 skipped"));
+}
+
+// The client fails at once, and the server would wait for ever.
+TEST(VerbsPrograms, TheServerOfAFailedClientIsEnded) {
+  std::string folder = testing::TempDir() + "verbs_programs_XXXXXX";
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  const std::string command = folder + "/fairlead";
+  std::ofstream(command)
+      << "#!/bin/sh\n"
+         "all=\"$*\"\n"
+         "case \"$all\" in *' -s -C '*) exec python3 -m http.server --bind 127.0.0.1 \"${all##*-p }\";; esac\n"
+         "exit 1\n";
+  ASSERT_EQ(::chmod(folder.c_str(), 0755), 0);
+  ASSERT_EQ(::chmod(command.c_str(), 0755), 0);
+  const Finished finished =
+      run({FAIRLEAD_SOURCE_FOLDER "/scripts/verbs_programs.sh", "--short", "--command", command, "rping"}, 2min);
+  std::filesystem::remove_all(folder);
+  EXPECT_EQ(finished.exit_code, 1);
+  EXPECT_THAT(finished.output, HasSubstr("client: 1, server: 143")) << "143 is our SIGTERM, 124 the limit of a program";
 }
 
 // Programs are killed or stopped at random moments. The other side ends or continues, and leaves nothing behind.
