@@ -4,6 +4,7 @@
 #include "doors/ibverbs/absent.hpp"
 #include "doors/ibverbs/objects.hpp"
 #include "doors/ibverbs/operations.hpp"
+#include "doors/ibverbs/refusal.hpp"
 
 namespace fairlead::ibverbs {
 
@@ -55,7 +56,7 @@ namespace {
 template <typename MakeNative>
 ibv_qp* make_target(ibv_xrcd* abi, void* cookie, MakeNative make_native) {
   XrcDomain* domain = find(abi);
-  if (domain == nullptr) return refuse(EINVAL);
+  if (domain == nullptr) return refuse(EINVAL, "an XRC target needs an XRC domain: pass what ibv_open_xrcd gave");
   Pair* pair = table<Pair>().make(domain->owner);
   if (pair == nullptr) return refuse(ENOMEM);
   auto native = make_native(domain->native, std::uint64_t{pair->qp_base.handle});

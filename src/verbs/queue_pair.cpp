@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cerrno>
 #include <mutex>
+#include <string>
 
 #include "verbs/domain_state.hpp"
 #include "verbs/queue_state.hpp"
@@ -95,7 +96,9 @@ Result<> check(const DeviceLimits& limits, const QpOptions& options) {
   if (wanted.max_send_wr > limits.max_qp_wr || wanted.max_send_sge > limits.max_sge ||
       wanted.max_inline > limits.max_inline ||
       (owns_receives && (wanted.max_recv_wr > limits.max_qp_wr || wanted.max_recv_sge > limits.max_sge))) {
-    return failure(EINVAL, "queue pair: capacity beyond the device's limits");
+    return failure(EINVAL, "queue pair: capacity beyond the device's limits: at most " +
+                               std::to_string(limits.max_qp_wr) + " requests, " + std::to_string(limits.max_sge) +
+                               " SGEs and " + std::to_string(limits.max_inline) + " inline bytes");
   }
   return {};
 }
