@@ -188,6 +188,15 @@ TEST(VerbsProgram, ExplainsEachCompletionThatFailed) {
   EXPECT_THAT(client.error_output(), testing::ContainsRegex("retry_exc_err|transport retry"));
 }
 
+// libfabric opens the device several times.
+TEST(VerbsProgram, IsExplainedEachDeviceOnce) {
+  if (!is_installed("fi_info")) GTEST_SKIP() << "fi_info is not installed";
+  const std::string told = run(fairlead_run("--explain", {"fi_info", "-p", "verbs"})).error_output;
+  const auto first = told.find("fairlead0 at ");
+  ASSERT_NE(first, std::string::npos) << told;
+  EXPECT_EQ(told.find("fairlead0 at ", first + 1), std::string::npos) << told;
+}
+
 TEST(VerbsProgram, SymbolsAreThoseOfTheRealLibrary) {
   const std::string symbols = "nm -D --with-symbol-versions {} | awk '/@@/ {{print $3}}' | sort";
   const Finished real =
