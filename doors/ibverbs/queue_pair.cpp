@@ -225,6 +225,7 @@ int ibv_query_qp(ibv_qp* abi, ibv_qp_attr* out, int, ibv_qp_init_attr* init) try
   const Call call;
   Pair* pair = find(abi);
   if (pair == nullptr || out == nullptr) return fail(EINVAL);
+  if (pair->owner.mark.is_inherited()) return fail(EIO);
   *out = to_abi(pair->native->query());
   out->cap = to_abi(pair->native->capacity());
   show_state(*pair, out->qp_state);
