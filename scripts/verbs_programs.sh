@@ -216,16 +216,28 @@ ucx() {
   pair "$2" ucx_perftest "${@:3}"
 }
 
-# mpi TRANSPORT "OPTIONS OF fairlead run" RANKS: a test of MPI's guarantees, over UCX and this transport only.
-mpi() {
-  local -x UCX_TLS=$1,self OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+# open_mpi "OPTIONS OF fairlead run" RANKS OPTION OF mpirun...: a test of MPI's guarantees.
+open_mpi() {
+  local -x OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
   [ $namespaces = no ] || return 0  # mpirun starts all ranks in its own
-  local job=(mpirun --oversubscribe -np "$3" --mca pml ucx --mca osc ucx)
-  is_chosen "$2" "${job[@]}" || return 0
+  local job=(mpirun --oversubscribe -np "$2" "${@:3}")
+  is_chosen "$1" "${job[@]}" || return 0
   cp "$here/tests/mpi_program.py" "$folder"  # other users may not read the source tree
   # shellcheck disable=SC2086
-  (cd "$folder" && timeout "$limit" "${ordinary_user[@]}" "${job[@]}" "$fairlead" run $2 -- python3 mpi_program.py) >"$folder/client" 2>&1
+  (cd "$folder" && timeout "$limit" "${ordinary_user[@]}" "${job[@]}" "$fairlead" run $1 -- python3 mpi_program.py) >"$folder/client" 2>&1
   tell_end mpirun $?
+}
+
+# mpi TRANSPORT "OPTIONS OF fairlead run" RANKS: over UCX and this transport only.
+mpi() {
+  local -x UCX_TLS=$1,self
+  open_mpi "$2" "$3" --mca pml ucx --mca osc ucx
+}
+
+# openib "OPTIONS OF fairlead run" RANKS: over Open MPI's own use of verbs, which needs LIDs.
+openib() {
+  open_mpi "--personality ib $1" "$2" --mca btl openib,self --mca pml ob1 --mca btl_openib_allow_ib 1 \
+    --mca btl_openib_warn_no_device_params_found 0
 }
 
 # mpich TRANSPORT "OPTIONS OF fairlead run" RANKS: the same over MPICH.
@@ -273,6 +285,7 @@ selection() {
   ucx ud "--path udp" -t tag_lat -n 200
   mpi rc "" 2
   mpi ud "--path udp" 2
+  openib "" 2
 }
 
 pingpongs() {
@@ -426,6 +439,9 @@ over_ucx() {
         mpi $transport "$path" $ranks
         mpich $transport "$path" $ranks
       done
+    done
+    for ranks in 2 4; do
+      openib "$path" $ranks
     done
   done
 }
