@@ -126,6 +126,21 @@ tell_end() {
   [ -z "${3:-}" ] || tail -n 40 "$folder/server" | sed 's/^/     server: /'
 }
 
+# end_server CLIENT_CODE: waits for the server and sets `server_code`. A server whose client has failed may wait for
+# ever, so it is ended after 10 s.
+end_server() {
+  if [ "$1" != 0 ]; then
+    for _ in {1..100}; do
+      kill -0 $server 2>/dev/null || break
+      sleep 0.1
+    done
+    kill $server 2>/dev/null
+  fi
+  wait $server 2>/dev/null
+  server_code=$?
+  server=
+}
+
 # pair "OPTIONS OF fairlead run" PROGRAM ARGUMENT...
 pair() {
   is_chosen "$@" || return 0
@@ -153,12 +168,11 @@ pair() {
     kill $server
     wait $server 2>/dev/null
     server_code=0
+    server=
     grep -q ' = ' "$folder/client" || code=1
   else
-    wait $server
-    server_code=$?
+    end_server $code
   fi
-  server=
   tell_end "$1" $code $server_code
 }
 
@@ -189,12 +203,10 @@ managed() {
   if [[ " cmtime iperf rcopy udpong " == *" ${theirs%% *} "* ]]; then
     kill $server 2>/dev/null
     wait $server 2>/dev/null
-    server_code=0
+    server_code=0 server=
   else
-    wait $server
-    server_code=$?
+    end_server $code
   fi
-  server=
   tell_end "${theirs%% *}" $code $server_code
 }
 
@@ -204,16 +216,28 @@ ucx() {
   pair "$2" ucx_perftest "${@:3}"
 }
 
-# mpi TRANSPORT "OPTIONS OF fairlead run" RANKS: a test of MPI's guarantees, over UCX and this transport only.
-mpi() {
-  local -x UCX_TLS=$1,self OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+# open_mpi "OPTIONS OF fairlead run" RANKS OPTION OF mpirun...: a test of MPI's guarantees.
+open_mpi() {
+  local -x OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
   [ $namespaces = no ] || return 0  # mpirun starts all ranks in its own
-  local job=(mpirun --oversubscribe -np "$3" --mca pml ucx --mca osc ucx)
-  is_chosen "$2" "${job[@]}" || return 0
+  local job=(mpirun --oversubscribe -np "$2" "${@:3}")
+  is_chosen "$1" "${job[@]}" || return 0
   cp "$here/tests/mpi_program.py" "$folder"  # other users may not read the source tree
   # shellcheck disable=SC2086
-  (cd "$folder" && timeout "$limit" "${ordinary_user[@]}" "${job[@]}" "$fairlead" run $2 -- python3 mpi_program.py) >"$folder/client" 2>&1
+  (cd "$folder" && timeout "$limit" "${ordinary_user[@]}" "${job[@]}" "$fairlead" run $1 -- python3 mpi_program.py) >"$folder/client" 2>&1
   tell_end mpirun $?
+}
+
+# mpi TRANSPORT "OPTIONS OF fairlead run" RANKS: over UCX and this transport only.
+mpi() {
+  local -x UCX_TLS=$1,self
+  open_mpi "$2" "$3" --mca pml ucx --mca osc ucx
+}
+
+# openib "OPTIONS OF fairlead run" RANKS: over Open MPI's own use of verbs, which needs LIDs.
+openib() {
+  open_mpi "--personality ib $1" "$2" --mca btl openib,self --mca pml ob1 --mca btl_openib_allow_ib 1 \
+    --mca btl_openib_warn_no_device_params_found 0
 }
 
 # mpich TRANSPORT "OPTIONS OF fairlead run" RANKS: the same over MPICH.
@@ -254,11 +278,14 @@ selection() {
   pair "$faults" ib_send_lat -n 500
   managed "--path shm" "rping -s -C 20 -p PORT" "rping -c -a 127.0.0.1 -C 20 -p PORT"
   managed "--path udp" "ucmatose -c 5 -p PORT" "ucmatose -c 5 -p PORT -s 127.0.0.1"
+  managed "--path udp" "rdma_xserver -c x -p PORT" "rdma_xclient -c x -s 127.0.0.1 -p PORT"
+  managed "" "fi_pingpong -p verbs -e msg -I 100 -S 64 -B PORT" "fi_pingpong -p verbs -e msg -I 100 -S 64 -P PORT 127.0.0.1"
   managed "" "port=21504 mckey -m 239.84.0.2 -b 127.0.0.1 -C 5" "mckey -m 239.84.0.2 -b 127.0.0.1 -C 5 -s"
   ucx rc "" -t tag_lat -n 200
   ucx ud "--path udp" -t tag_lat -n 200
   mpi rc "" 2
   mpi ud "--path udp" 2
+  openib "" 2
 }
 
 pingpongs() {
@@ -358,6 +385,9 @@ over_manager() {
     managed "$path" "rping -s -C 100 -v -V -p PORT" "rping -c -a 127.0.0.1 -C 100 -v -V -p PORT"
     managed "$path" "rping -s -C 20 -S 65000 -p PORT" "rping -c -a 127.0.0.1 -C 20 -S 65000 -p PORT"
     managed "$path" "rdma_server -p PORT" "rdma_client -s 127.0.0.1 -p PORT"
+    for test in r x; do  # RC and XRC
+      managed "$path" "rdma_xserver -c $test -p PORT" "rdma_xclient -c $test -s 127.0.0.1 -p PORT"
+    done
     managed "$path" "ucmatose -c 50 -C 20 -p PORT" "ucmatose -c 50 -C 20 -p PORT -s 127.0.0.1"
     managed "$path" "port=7174 udaddy -c 10" "udaddy -c 10 -s 127.0.0.1"
     # Groups use one port, behind the range of the engines.
@@ -409,6 +439,9 @@ over_ucx() {
         mpi $transport "$path" $ranks
         mpich $transport "$path" $ranks
       done
+    done
+    for ranks in 2 4; do
+      openib "$path" $ranks
     done
   done
 }

@@ -5,13 +5,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <sstream>
 #include <thread>
+#include <utility>
 
 #include "tests/child_process.hpp"
 #include "tests/environment.hpp"
@@ -98,6 +102,25 @@ TEST(VerbsPrograms, ARunInWhichNothingPassedIsNone) {
   EXPECT_THAT(finished.output, HasSubstr("0 passed, 0 failed, 0 skipped"));
 }
 
+// The client fails at once, and the server would wait for ever.
+TEST(VerbsPrograms, TheServerOfAFailedClientIsEnded) {
+  std::string folder = testing::TempDir() + "verbs_programs_XXXXXX";
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  const std::string command = folder + "/fairlead";
+  std::ofstream(command)
+      << "#!/bin/sh\n"
+         "all=\"$*\"\n"
+         "case \"$all\" in *' -s -C '*) exec python3 -m http.server --bind 127.0.0.1 \"${all##*-p }\";; esac\n"
+         "exit 1\n";
+  ASSERT_EQ(::chmod(folder.c_str(), 0755), 0);
+  ASSERT_EQ(::chmod(command.c_str(), 0755), 0);
+  const Finished finished =
+      run({FAIRLEAD_SOURCE_FOLDER "/scripts/verbs_programs.sh", "--short", "--command", command, "rping"}, 2min);
+  std::filesystem::remove_all(folder);
+  EXPECT_EQ(finished.exit_code, 1);
+  EXPECT_THAT(finished.output, HasSubstr("client: 1, server: 143")) << "143 is our SIGTERM, 124 the limit of a program";
+}
+
 // Programs are killed or stopped at random moments. The other side ends or continues, and leaves nothing behind.
 TEST(VerbsPrograms, OutliveTheirPeers) {
   if (const auto fault = TwoNamespaces().set_up()) GTEST_SKIP() << *fault;
@@ -165,6 +188,15 @@ TEST(VerbsProgram, ExplainsEachCompletionThatFailed) {
   EXPECT_THAT(client.error_output(), testing::ContainsRegex("retry_exc_err|transport retry"));
 }
 
+// libfabric opens the device several times.
+TEST(VerbsProgram, IsExplainedEachDeviceOnce) {
+  if (!is_installed("fi_info")) GTEST_SKIP() << "fi_info is not installed";
+  const std::string told = run(fairlead_run("--explain", {"fi_info", "-p", "verbs"})).error_output;
+  const auto first = told.find("fairlead0 at ");
+  ASSERT_NE(first, std::string::npos) << told;
+  EXPECT_EQ(told.find("fairlead0 at ", first + 1), std::string::npos) << told;
+}
+
 TEST(VerbsProgram, SymbolsAreThoseOfTheRealLibrary) {
   const std::string symbols = "nm -D --with-symbol-versions {} | awk '/@@/ {{print $3}}' | sort";
   const Finished real =
@@ -229,6 +261,33 @@ void expect_refusal_of_groups(const TwoNamespaces& two) {
   EXPECT_THAT(refused.error_output, HasSubstr("ip link set dev NAME multicast on")) << "what helps";
 }
 
+// A program of each kind that connects by librdmacm.
+void expect_managed_programs(const TwoNamespaces& two) {
+  constexpr std::pair<const char*, const char*> kPrograms[] = {
+      {"rping -s -C 5 -p PORT", "rping -c -a 10.77.0.1 -C 5 -p PORT"},
+      {"rdma_xserver -c x -p PORT", "rdma_xclient -c x -s 10.77.0.1 -p PORT"},
+      {"rstream -T b -S 4096 -I 5 -C 5 -p PORT", "rstream -T b -S 4096 -I 5 -C 5 -p PORT -s 10.77.0.1"},
+      {"fi_pingpong -p verbs -e msg -I 50 -S 64 -B PORT", "fi_pingpong -p verbs -e msg -I 50 -S 64 -P PORT 10.77.0.1"},
+      {"fi_pingpong -p verbs;ofi_rxm -e rdm -I 50 -S 64 -B PORT",
+       "fi_pingpong -p verbs;ofi_rxm -e rdm -I 50 -S 64 -P PORT 10.77.0.1"},
+  };
+  for (const auto& [server_line, client_line] : kPrograms) {
+    const int port = free_port();
+    const auto words = [port](const char* line) {
+      Words all = split(line);
+      std::ranges::replace(all, std::string("PORT"), std::to_string(port));
+      return all;
+    };
+    if (!is_installed(words(client_line).front())) GTEST_SKIP() << words(client_line).front() << " is not installed";
+    ChildProcess server(two.enter_first(fairlead_run("", words(server_line))));
+    ASSERT_TRUE(wait_until_listening(server, port)) << server_line << server.output() << server.error_output();
+    const Finished client = run(two.enter_second(fairlead_run("", words(client_line))), kProgramAtMost);
+    EXPECT_EQ(client.exit_code, 0) << client_line << "\n" << client.output << client.error_output;
+    if (client.exit_code != 0) continue;  // the server would wait
+    EXPECT_EQ(server.wait(kProgramAtMost), 0) << server_line << "\n" << server.output() << server.error_output();
+  }
+}
+
 TEST(VerbsProgram, RunBetweenTwoNamespaces) {
   TwoNamespaces two;
   if (const auto fault = two.set_up()) GTEST_SKIP() << *fault;
@@ -238,6 +297,7 @@ TEST(VerbsProgram, RunBetweenTwoNamespaces) {
        {"ibv_rc_pingpong -g 0 -n 200 -c", "ib_write_bw -n 200", "ib_send_lat -n 200", "ib_send_lat -R -n 200"}) {
     expect_success(program, "10.77.0.1", first, second);
   }
+  expect_managed_programs(two);
   expect_multicast(two);
   expect_refusal_of_groups(two);
 }

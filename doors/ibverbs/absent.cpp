@@ -38,8 +38,14 @@ constexpr std::array kRows{
         "data is visible to the peer's processors when the write or a read behind it has completed"},
     Row{"management datagrams (/dev/infiniband/umad*)",
         "use the files in /sys/class/infiniband; no subnet manager is needed"},
+    Row{"queue pairs of a vendor's type (IBV_QPT_DRIVER)", "use RC, UC, UD or XRC"},
+    Row{"creation flags of queue pairs (ibv_qp_init_attr_ex.create_flags)", "create them without flags"},
+    Row{"attributes of queue pairs besides PD, XRCD, CREATE_FLAGS and SEND_OPS_FLAGS (ibv_create_qp_ex)",
+        "leave their bits in comp_mask clear"},
+    Row{"posting calls that a queue pair of its type lacks (ibv_qp_init_attr_ex.send_ops_flags)",
+        "UD sends, UC also writes, RC also reads and has atomics; XRC has no windows"},
 };
-static_assert(kRows.size() == std::to_underlying(Absent::management_datagrams) + 1);
+static_assert(kRows.size() == std::to_underlying(Absent::posting_calls) + 1);
 
 template <Absent feature, typename Result, typename... Arguments>
 Result refuse_call(Arguments...) {

@@ -23,6 +23,10 @@ enum class Absent {
   foreign_xrc_domain,
   flush,
   management_datagrams,
+  pair_types,
+  pair_flags,
+  pair_attributes,
+  posting_calls,
 };
 
 /// Notes it in the log.

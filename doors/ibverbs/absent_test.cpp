@@ -121,6 +121,73 @@ TEST_F(AbsentFeatures, OfQueuePairsAndQueuesAreNamed) {
   EXPECT_THAT(lines(), Contains(HasSubstr("packet pacing (ibv_modify_qp_rate_limit)")));
 }
 
+// An errno alone does not tell which of many attributes was wrong.
+TEST_F(AbsentFeatures, OfExtendedQueuePairsAreNamed) {
+  ASSERT_NE(context_, nullptr);
+  const End end(open_for_test(0), {.has_shared = true});
+  struct {
+    const char* line;
+    int error;
+    void (*ask)(ibv_qp_init_attr_ex&);
+  } const rows[] = {
+      {"segmentation offload", EOPNOTSUPP, [](auto& to) { to.comp_mask |= IBV_QP_INIT_ATTR_MAX_TSO_HEADER; }},
+      {"attributes of queue pairs besides PD", EOPNOTSUPP, [](auto& to) { to.comp_mask |= 1U << 20; }},
+      {"creation flags of queue pairs", EOPNOTSUPP,
+       [](auto& to) {
+         to.comp_mask |= IBV_QP_INIT_ATTR_CREATE_FLAGS;
+         to.create_flags = IBV_QP_CREATE_BLOCK_SELF_MCAST_LB;
+       }},
+      {"posting calls that a queue pair of its type lacks", EOPNOTSUPP,
+       [](auto& to) {
+         to.qp_type = IBV_QPT_UD;
+         to.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+         to.send_ops_flags = IBV_QP_EX_WITH_RDMA_READ;
+       }},
+      {"queue pairs of a vendor's type", EOPNOTSUPP, [](auto& to) { to.qp_type = IBV_QPT_DRIVER; }},
+      {"a protection domain is missing: set pd, and PD", EINVAL, [](auto& to) { to.comp_mask = 0; }},
+      {"IBV_QPT_XRC_RECV needs an XRC domain: create it with", EINVAL, [](auto& to) { to.qp_type = IBV_QPT_XRC_RECV; }},
+      {"an XRC target needs an XRC domain", EINVAL,
+       [](auto& to) {
+         to.qp_type = IBV_QPT_XRC_RECV;
+         to.comp_mask = IBV_QP_INIT_ATTR_XRCD;
+       }},
+      {"pd is no protection domain", EINVAL, [](auto& to) { to.pd = nullptr; }},
+      {"send_cq or recv_cq is no completion queue", EINVAL, [](auto& to) { to.recv_cq = nullptr; }},
+      {"capacity beyond the device's limits: at most", EINVAL, [](auto& to) { to.cap.max_send_sge = 1000; }},
+      {"UC has no shared receive queue", EOPNOTSUPP, [](auto& to) { to.qp_type = IBV_QPT_UC; }},
+  };
+  for (const auto& row : rows) {
+    for (int i = 0; i < 2; ++i) {
+      ibv_qp_init_attr_ex attributes{};
+      attributes.send_cq = attributes.recv_cq = end.queue;
+      attributes.cap = {1, 1, 1, 1, 0};
+      attributes.qp_type = IBV_QPT_RC;
+      attributes.comp_mask = IBV_QP_INIT_ATTR_PD;
+      attributes.pd = end.domain;
+      row.ask(attributes);
+      if (attributes.qp_type == IBV_QPT_UC) attributes.srq = end.shared;
+      EXPECT_EQ(ibv_create_qp_ex(end.context, &attributes), nullptr) << row.line;
+      EXPECT_EQ(errno, row.error) << row.line;
+    }
+    const std::vector<std::string> told = lines();
+    EXPECT_EQ(std::ranges::count_if(told, [&](const std::string& line) { return line.contains(row.line); }), 1)
+        << row.line;
+  }
+}
+
+// libfabric finds out in this way how much may be inlined.
+TEST_F(AbsentFeatures, AttemptsToInlineMoreAreNotNamed) {
+  ASSERT_NE(context_, nullptr);
+  const End end(open_for_test(0));
+  ibv_qp_init_attr attributes{};
+  attributes.send_cq = attributes.recv_cq = end.queue;
+  attributes.qp_type = IBV_QPT_RC;
+  attributes.cap = {1, 1, 1, 1, 1025};
+  EXPECT_EQ(ibv_create_qp(end.domain, &attributes), nullptr);
+  EXPECT_EQ(errno, EINVAL);
+  EXPECT_THAT(lines(), testing::Not(Contains(HasSubstr("capacity"))));
+}
+
 // Programs that were built with a later version of libibverbs know these numbers.
 TEST_F(AbsentFeatures, OfLaterVersionsAreNamed) {
   ASSERT_NE(context_, nullptr);

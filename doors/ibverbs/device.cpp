@@ -169,8 +169,8 @@ int ibv_close_device(ibv_context* abi) try {
   OpenContext* context = find_context(abi);
   if (context == nullptr || !registry<OpenContext>().erase(context)) return fail(EINVAL);
   destroy_all_of(*context);
+  explain_context(*context);
   if (!context->is_imported) {
-    explain_context(context->identity.name, context->native);
     [[maybe_unused]] const auto closed = context->native.close();
   }
   ::close(abi->cmd_fd);

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <mutex>
 #include <new>
+#include <set>
 #include <vector>
 
 #include "doors/ibverbs/objects.hpp"
@@ -20,7 +21,7 @@ namespace fairlead::ibverbs {
 namespace {
 
 constexpr std::size_t kFailuresKept = 64;
-constexpr std::size_t kContextsKept = 16;
+constexpr std::size_t kContextsKept = 16;  // of each device
 
 struct Failure {
   std::uint32_t pair = 0;
@@ -30,19 +31,31 @@ struct Failure {
   std::uint64_t first_id = 0, count = 0;
 };
 
+/// What the contexts of a device did. Those that are open at once share an engine, and thus its counters.
+struct DeviceReport {
+  const Identity* device = nullptr;
+  std::vector<std::string> engines;  // what is worth a line, of engines that ended
+};
+
 struct Report {
   std::mutex mutex;
   std::vector<Failure> failures;  // equal failures are counted together
   std::uint64_t failures_not_kept = 0;
-  std::vector<std::string> closed;
+  std::vector<DeviceReport> devices;
+
+  DeviceReport& of(const Identity& device) {
+    const auto found = std::ranges::find(devices, &device, &DeviceReport::device);
+    return found != devices.end() ? *found : devices.emplace_back(&device);
+  }
+  void note(const OpenContext& context) {
+    DeviceReport& its = of(context.identity);
+    std::string text = context.native.describe();
+    if (!text.empty() && its.engines.size() < kContextsKept) its.engines.push_back(std::move(text));
+  }
 };
 Report& report() {
   static auto* const report = new Report;
   return *report;
-}
-
-std::string describe(const std::string& device, const verbs::Context& context) {
-  return fmt::format("{} at {}:\n{}", device, context.device().address, context.describe());
 }
 
 std::string describe(const Failure& failure) {
@@ -57,10 +70,14 @@ void print() {
   std::string text = fmt::format("fairlead: what happened in process {}\n", ::getpid());
   Report& all = report();
   const std::lock_guard guard(all.mutex);
-  for (const std::string& each : all.closed) text += each;
+  std::set<const Identity*> open;
   for (const OpenContext* each : registry<OpenContext>().all()) {
     const Call call;
-    if (find_context(&each->context) != nullptr) text += describe(each->identity.name, each->native);
+    if (find_context(&each->context) != nullptr && open.insert(&each->identity).second) all.note(*each);
+  }
+  for (const DeviceReport& each : all.devices) {
+    text += fmt::format("{} at {}:\n", each.device->name, each.device->device.address);
+    for (const std::string& engine : each.engines) text += engine;
   }
   if (rdma_cm::has_device_files()) text += rdma_cm::Service::of_process().describe();
   text += all.failures.empty() ? "no completion failed\n" : "completions that failed:\n";
@@ -98,11 +115,15 @@ void explain_failure(const verbs::WorkCompletion& completion) try {
 } catch (const std::bad_alloc&) {  // the program gets the completion anyway
 }
 
-void explain_context(const std::string& device, const verbs::Context& context) try {
+void explain_context(const OpenContext& context) try {
   if (!settings().explains) return;
+  for (const OpenContext* each : registry<OpenContext>().all()) {
+    const Call call;
+    if (find_context(&each->context) != nullptr && &each->identity == &context.identity) return;  // the last one tells
+  }
   Report& all = report();
   const std::lock_guard guard(all.mutex);
-  if (all.closed.size() < kContextsKept) all.closed.push_back(describe(device, context));
+  all.note(context);
 } catch (const std::bad_alloc&) {  // the context closes anyway
 }
 

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/process_mark.hpp"
 #include "doors/ibverbs/abi.hpp"
 #include "doors/ibverbs/bracket.hpp"
 #include "doors/ibverbs/identity.hpp"
@@ -76,6 +77,7 @@ struct OpenContext : verbs_context {
 
   const Identity& identity;
   verbs::Context native;
+  base::ProcessMark mark;    // after fork() the child's copy has no engine
   bool is_imported = false;  // a second view of a context; closing it does not close the original
 };
 

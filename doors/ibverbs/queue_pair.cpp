@@ -3,36 +3,13 @@
 #include "doors/ibverbs/fail_pair.hpp"
 #include "doors/ibverbs/objects.hpp"
 #include "doors/ibverbs/operations.hpp"
+#include "doors/ibverbs/pair_features.hpp"
+#include "doors/ibverbs/refusal.hpp"
 
 #include <cstring>
 
 namespace fairlead::ibverbs {
 namespace {
-
-constexpr std::uint64_t kUdOperations = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
-constexpr std::uint64_t kUcOperations = kUdOperations | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
-                                        IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV |
-                                        IBV_QP_EX_WITH_SEND_WITH_INV;
-constexpr std::uint64_t kRcOperations = kUcOperations | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
-                                        IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_ATOMIC_WRITE;
-
-constexpr std::uint64_t kXrcOperations =
-    kRcOperations & ~std::uint64_t{IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_SEND_WITH_INV};
-
-std::uint64_t operations_of(unsigned type) {
-  switch (type) {
-    case IBV_QPT_RC:
-      return kRcOperations;
-    case IBV_QPT_UC:
-      return kUcOperations;
-    case IBV_QPT_UD:
-      return kUdOperations;
-    case IBV_QPT_XRC_SEND:
-      return kXrcOperations;
-    default:
-      return 0;
-  }
-}
 
 ibv_qp_cap to_abi(const verbs::QpCapacity& capacity) {
   return {.max_send_wr = capacity.max_send_wr,
@@ -49,12 +26,17 @@ Pair* make(ibv_pd* pd, ibv_qp_init_attr& attributes) {
   Queue* receive_queue = find(attributes.recv_cq);
   SharedReceive* shared = find(attributes.srq);
   const bool is_initiator = attributes.qp_type == IBV_QPT_XRC_SEND;
-  if (domain == nullptr || send_queue == nullptr || (receive_queue == nullptr && !is_initiator)) return refuse(EINVAL);
-  if (attributes.srq != nullptr && shared == nullptr) return refuse(EINVAL);
-  if (attributes.qp_type == IBV_QPT_RAW_PACKET) return refuse(tell_absent(Absent::raw_packets));
-  if (operations_of(raw(attributes.qp_type)) == 0) return refuse(EOPNOTSUPP);
+  if (domain == nullptr)
+    return refuse(EINVAL, "ibv_create_qp: pd is no protection domain: pass what ibv_alloc_pd gave");
+  if (send_queue == nullptr || (receive_queue == nullptr && !is_initiator))
+    return refuse(EINVAL, "ibv_create_qp: send_cq or recv_cq is no completion queue: pass what ibv_create_cq gave");
+  if (attributes.srq != nullptr && shared == nullptr)
+    return refuse(EINVAL, "ibv_create_qp: srq is no shared receive queue: pass what ibv_create_srq gave, or null");
+  if (attributes.qp_type == IBV_QPT_XRC_RECV)
+    return refuse(EINVAL, "ibv_create_qp: IBV_QPT_XRC_RECV needs an XRC domain: create it with ibv_create_qp_ex");
+  if (const auto absent = absent_type(raw(attributes.qp_type))) return refuse(tell_absent(*absent));
   Pair* pair = table<Pair>().make(domain->owner);
-  if (pair == nullptr) return refuse(ENOMEM);
+  if (pair == nullptr) return refuse(ENOMEM, "ibv_create_qp: this process has too many queue pairs: destroy some");
   const ibv_qp_cap& cap = attributes.cap;
   auto native =
       verbs::QueuePair::create(domain->native, {.type = static_cast<verbs::QpType>(raw(attributes.qp_type)),
@@ -70,6 +52,9 @@ Pair* make(ibv_pd* pd, ibv_qp_init_attr& attributes) {
                                                 .cookie = pair->qp_base.handle});
   if (!native) {
     table<Pair>().discard(pair);
+    // The device's attributes do not tell how much may be inlined. So libfabric tries, and refusals are no news.
+    if (cap.max_inline_data <= domain->owner.native.limits().max_inline)
+      note_refusal("ibv_create_qp: " + native.error().message);
     return refuse(native.error());
   }
   pair->native.emplace(std::move(*native));
@@ -162,21 +147,15 @@ ibv_qp_attr to_abi(const verbs::QpAttributes& from) {
 
 ibv_qp* create_pair(ibv_context*, ibv_qp_init_attr_ex* attributes) try {
   const Call call;
-  constexpr std::uint32_t kKnown =
-      IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-  if (attributes == nullptr) return refuse(EINVAL);
-  if (attributes->qp_type == IBV_QPT_XRC_RECV) {
-    if ((attributes->comp_mask & IBV_QP_INIT_ATTR_XRCD) == 0) return refuse(EINVAL);
-    return (attributes->comp_mask & ~IBV_QP_INIT_ATTR_XRCD) == 0 ? create_target(*attributes) : refuse(EOPNOTSUPP);
-  }
-  if ((attributes->comp_mask & IBV_QP_INIT_ATTR_PD) == 0) return refuse(EINVAL);
-  if ((attributes->comp_mask & ~kKnown) != 0) return refuse(EOPNOTSUPP);
-  if ((attributes->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 && attributes->create_flags != 0) {
-    return refuse(EOPNOTSUPP);
-  }
+  if (attributes == nullptr) return refuse(EINVAL, "ibv_create_qp_ex: the attributes are null");
+  const bool is_target = attributes->qp_type == IBV_QPT_XRC_RECV;
+  if (is_target && (attributes->comp_mask & IBV_QP_INIT_ATTR_XRCD) == 0)
+    return refuse(EINVAL, "ibv_create_qp_ex: IBV_QPT_XRC_RECV needs an XRC domain: set xrcd, and XRCD in comp_mask");
+  if (!is_target && (attributes->comp_mask & IBV_QP_INIT_ATTR_PD) == 0)
+    return refuse(EINVAL, "ibv_create_qp_ex: a protection domain is missing: set pd, and PD in comp_mask");
+  if (const auto absent = absent_feature(*attributes)) return refuse(tell_absent(*absent));
+  if (is_target) return create_target(*attributes);
   const bool is_extended = (attributes->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0;
-  if (is_extended && (attributes->send_ops_flags & ~operations_of(raw(attributes->qp_type))) != 0)
-    return refuse(EOPNOTSUPP);
   // Up to sq_sig_all, the structure has the layout of the plain one.
   Pair* pair = make(attributes->pd, *reinterpret_cast<ibv_qp_init_attr*>(attributes));
   if (pair == nullptr) return nullptr;
@@ -215,7 +194,7 @@ extern "C" {
 
 ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* attributes) try {
   const Call call;
-  if (attributes == nullptr) return refuse(EINVAL);
+  if (attributes == nullptr) return refuse(EINVAL, "ibv_create_qp: the attributes are null");
   Pair* pair = make(pd, *attributes);
   return pair != nullptr ? &table<Pair>().publish(pair)->qp_base : nullptr;
 } catch (const std::exception&) {
@@ -246,6 +225,7 @@ int ibv_query_qp(ibv_qp* abi, ibv_qp_attr* out, int, ibv_qp_init_attr* init) try
   const Call call;
   Pair* pair = find(abi);
   if (pair == nullptr || out == nullptr) return fail(EINVAL);
+  if (pair->owner.mark.is_inherited()) return fail(EIO);
   *out = to_abi(pair->native->query());
   out->cap = to_abi(pair->native->capacity());
   show_state(*pair, out->qp_state);

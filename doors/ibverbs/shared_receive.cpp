@@ -99,6 +99,7 @@ int ibv_query_srq(ibv_srq* abi, ibv_srq_attr* out) try {
   const Call call;
   SharedReceive* queue = find(abi);
   if (queue == nullptr || out == nullptr) return fail(EINVAL);
+  if (queue->owner.mark.is_inherited()) return fail(EIO);
   const fairlead::verbs::SharedReceiveOptions now = queue->native->query();
   *out = {.max_wr = now.max_wr, .max_sge = now.max_sge, .srq_limit = now.limit};
   return 0;

@@ -4,6 +4,7 @@
 #include "doors/ibverbs/absent.hpp"
 #include "doors/ibverbs/objects.hpp"
 #include "doors/ibverbs/operations.hpp"
+#include "doors/ibverbs/refusal.hpp"
 
 namespace fairlead::ibverbs {
 
@@ -55,7 +56,7 @@ namespace {
 template <typename MakeNative>
 ibv_qp* make_target(ibv_xrcd* abi, void* cookie, MakeNative make_native) {
   XrcDomain* domain = find(abi);
-  if (domain == nullptr) return refuse(EINVAL);
+  if (domain == nullptr) return refuse(EINVAL, "an XRC target needs an XRC domain: pass what ibv_open_xrcd gave");
   Pair* pair = table<Pair>().make(domain->owner);
   if (pair == nullptr) return refuse(ENOMEM);
   auto native = make_native(domain->native, std::uint64_t{pair->qp_base.handle});
@@ -79,7 +80,10 @@ ibv_qp* create_target(ibv_qp_init_attr_ex& attributes) {
   ibv_qp* made = make_target(attributes.xrcd, attributes.qp_context, [](const auto& domain, std::uint64_t cookie) {
     return verbs::QueuePair::create_target(domain, cookie);
   });
-  if (made != nullptr) attributes.cap = {};
+  if (made == nullptr) return nullptr;
+  attributes.cap = {};
+  // A target does not use it, but librdmacm takes it from here for the shared receive queue.
+  if ((attributes.comp_mask & IBV_QP_INIT_ATTR_PD) != 0) made->pd = attributes.pd;
   return made;
 }
 

@@ -18,10 +18,11 @@ class XrcCalls : public ::testing::Test {
     ibv_xrcd_init_attr attributes{.comp_mask = mask, .fd = ::fileno(file_), .oflags = flags};
     return ibv_open_xrcd(end_.context, &attributes);
   }
-  ibv_qp* create_target(ibv_xrcd* domain) {
+  ibv_qp* create_target(ibv_xrcd* domain, std::uint32_t besides = 0) {
     ibv_qp_init_attr_ex attributes{};
     attributes.qp_type = IBV_QPT_XRC_RECV;
-    attributes.comp_mask = IBV_QP_INIT_ATTR_XRCD;
+    attributes.comp_mask = IBV_QP_INIT_ATTR_XRCD | besides;
+    attributes.pd = end_.domain;
     attributes.xrcd = domain;
     return ibv_create_qp_ex(end_.context, &attributes);
   }
@@ -49,6 +50,12 @@ TEST_F(XrcCalls, OpenDomainsAndTargetsByFileAndNumber) {
   ibv_xrcd* const second = open_domain(0);
   ASSERT_NE(second, nullptr);
   EXPECT_EQ(create_target(nullptr), nullptr);
+  EXPECT_EQ(create_target(first, IBV_QP_INIT_ATTR_MAX_TSO_HEADER), nullptr);
+  EXPECT_EQ(errno, EOPNOTSUPP);
+  ibv_qp* const of_librdmacm = create_target(first, IBV_QP_INIT_ATTR_PD);
+  ASSERT_NE(of_librdmacm, nullptr) << "librdmacm always passes a protection domain";
+  EXPECT_EQ(of_librdmacm->pd, end_.domain) << "librdmacm creates the shared receive queue in the target's domain";
+  EXPECT_EQ(ibv_destroy_qp(of_librdmacm), 0);
   ibv_qp* const target = create_target(first);
   ASSERT_NE(target, nullptr);
   ibv_qp* const again = open_target(second, target->qp_num);

@@ -55,15 +55,20 @@ std::uint32_t index_of(const ibverbs::Identity& identity) {
 }
 
 std::vector<Ip> devices_of(const SocketName& name, bool takes_v6_only) {
+  const bool is_open = is_any(name.ip), is_v6 = name.family == Family::v6;
+  const auto fits_family = [&](const Ip& ip) {
+    return name.family == Family::v4 ? is_v4(ip) : !(takes_v6_only && is_v6 && is_v4(ip));
+  };
+  if (is_loopback(name.ip)) {
+    const auto device = device_towards(name.ip);
+    const bool is_usable = device && (name.family == Family::v4 || fits_family(*device));
+    return is_usable ? std::vector{*device} : std::vector<Ip>{};
+  }
   std::vector<Ip> found;
-  const bool is_open = is_any(name.ip), is_local = is_loopback(name.ip);
   for (const ibverbs::Identity& each : ibverbs::identities()) {
     const Ip& ip = each.device.gid;
     if (std::ranges::find(found, ip) != found.end()) continue;
-    const bool fits_family =
-        name.family == Family::v4 ? is_local || is_v4(ip) : !(takes_v6_only && name.family == Family::v6 && is_v4(ip));
-    if (ip == name.ip || ((is_open || is_local) && fits_family)) found.push_back(ip);
-    if (is_local && !found.empty()) break;
+    if (ip == name.ip || (is_open && fits_family(ip))) found.push_back(ip);
   }
   return found;
 }

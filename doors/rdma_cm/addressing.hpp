@@ -17,11 +17,12 @@ namespace fairlead::rdma_cm {
 const ibverbs::Identity* find_identity(const Ip& ip);
 std::uint32_t index_of(const ibverbs::Identity& identity);
 
-/// Returns the device addresses at which an end bound to `name` accepts requests; empty if there is none. Loopback maps
-/// to the first device, where local peers reach it.
+/// Returns the device addresses at which an end bound to `name` accepts requests; empty if there is none. A loopback
+/// address maps to the device that device_towards() gives to local peers.
 std::vector<Ip> devices_of(const SocketName& name, bool takes_v6_only);
 
-/// Returns the device address from which the kernel's routes reach `target`, or an errno if there is no route.
+/// Returns the device address from which the kernel's routes reach `target`, or an errno if there is no route. For a
+/// loopback address: the first device of its family, else the first.
 std::expected<Ip, int> device_towards(const Ip& target);
 
 /// Returns whether the kernel reports that no local socket has the UDP port at this device address.

@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 
 #include <cerrno>
+#include <charconv>
 
 #include "base/log.hpp"
 
@@ -45,6 +46,16 @@ std::optional<Ip> ip_of_address(std::string_view address) {
   std::string_view ip = address.substr(0, at);
   if (ip.starts_with('[') && ip.ends_with(']')) ip = ip.substr(1, ip.size() - 2);
   return ip_of(ip);
+}
+
+std::optional<std::uint16_t> port_of_address(std::string_view address) {
+  const auto at = address.find('@');
+  const auto before = at != std::string_view::npos ? address.find(':', at) : at;
+  if (before == std::string_view::npos) return std::nullopt;
+  std::uint16_t port = 0;
+  const char* const end = address.data() + address.size();
+  const auto [after, error] = std::from_chars(address.data() + before + 1, end, port);
+  return error == std::errc{} && (after == end || *after == ':') ? std::optional(port) : std::nullopt;
 }
 
 struct Carrier::End {

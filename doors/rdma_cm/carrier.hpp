@@ -29,6 +29,8 @@ namespace fairlead::rdma_cm {
 std::string listener_address(const Ip& ip, std::uint16_t port);
 /// Returns the IP address in such a text, or nullopt if it has none.
 std::optional<Ip> ip_of_address(std::string_view address);
+/// Returns the UDP port in such a text, or nullopt if it has none.
+std::optional<std::uint16_t> port_of_address(std::string_view address);
 
 struct Delivery {
   Ip local{};              // our address at which it arrived

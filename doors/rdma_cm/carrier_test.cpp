@@ -34,5 +34,17 @@ TEST(ManagerCarrier, LosesPatienceWithAPeerThatSaysNothing) {
   EXPECT_EQ(outcomes[0].status, Status::timed_out);
 }
 
+TEST(ManagerCarrier, ReadsThePartsOfAnAddress) {
+  const Ip v4 = *ip_of("10.0.0.7"), v6 = *ip_of("fd00::1");
+  for (const Ip& ip : {v4, v6}) {
+    EXPECT_EQ(ip_of_address(listener_address(ip, 7471)), ip);
+    EXPECT_EQ(port_of_address(listener_address(ip, 7471)), 7471);
+  }
+  EXPECT_EQ(port_of_address("10.0.0.7@udp:80"), 80);
+  for (const char* text : {"", "10.0.0.7", "10.0.0.7:80", "10.0.0.7@udp", "10.0.0.7@udp:", "[fd00::1]@udp:x:37:1",
+                           "10.0.0.7@udp:65536:37:1", "10.0.0.7@udp:80x:37:1"})
+    EXPECT_EQ(port_of_address(text), std::nullopt) << text;
+}
+
 }  // namespace
 }  // namespace fairlead::rdma_cm

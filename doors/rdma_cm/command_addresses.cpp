@@ -1,4 +1,7 @@
 // Address commands: bind and resolve.
+#include <fmt/format.h>
+
+#include "doors/ibverbs/refusal.hpp"
 #include "doors/rdma_cm/addressing.hpp"
 #include "doors/rdma_cm/command.hpp"
 
@@ -24,7 +27,9 @@ int bind_to(Id& id, SocketName name) {
     if (held) id.reserved = std::move(*held);
   }
   id.source = name;
-  if (!is_any(name.ip)) {
+  // As in the kernel, a loopback address chooses no device: libfabric would take it for the device's own address, and
+  // tell it to other hosts. But datagram rsockets create their queue pair right after this call.
+  if (!is_any(name.ip) && (ips.front() == name.ip || id.connection.is_datagram())) {
     id.has_device = true;
     id.device = ips.front();
   }
@@ -38,6 +43,21 @@ int bind_command(const Command& command, std::uint32_t handle, const std::option
   return id ? bind_to(*id, *name) : ENOENT;
 }
 
+/// Logs why no device leads to the target. The program gets an event with the errno.
+int note_no_way(const Ip& target, int error) {
+  const std::string_view family = is_v4(target) ? "IPv4" : "IPv6";
+  ibverbs::note_refusal(
+      error == ENODEV && !ibverbs::identities().empty()
+          ? fmt::format("rdma_resolve_addr: no device has an {} address, which {} needs: `fairlead run --devices N` "
+                        "gives the program N of this host's addresses, --address IP another one",
+                        family, to_text(target))
+      : error == ENODEV
+          ? fmt::format("rdma_resolve_addr: the program has no device: `fairlead run --check PROGRAM` tells why")
+          : fmt::format("rdma_resolve_addr: this host has no route to {} (errno {}): `ip route get {}`",
+                        to_text(target), error, to_text(target)));
+  return error;
+}
+
 /// Chooses the device that leads to the target. Returns an errno if there is none.
 int choose_device(Id& id) {
   if (!id.has_device) {
@@ -45,12 +65,18 @@ int choose_device(Id& id) {
     // A group needs no route: it is reachable on its interface.
     const auto& all = ibverbs::identities();
     if (!device && is_group(id.target.ip) && !all.empty()) device = all.front().device.gid;
-    if (!device) return device.error();
+    if (!device) return note_no_way(id.target.ip, device.error());
     id.device = *device;
     id.has_device = true;
   }
   id.peer = is_any(id.target.ip) || is_loopback(id.target.ip) ? id.device : id.target.ip;
-  if (is_v4(id.peer) != is_v4(id.device)) return ENETUNREACH;
+  if (is_v4(id.peer) != is_v4(id.device)) {
+    ibverbs::note_refusal(
+        fmt::format("rdma_resolve_addr: {} and the id's own address {} are of different families: "
+                    "bind the id to an address of the same family",
+                    to_text(id.peer), to_text(id.device)));
+    return ENETUNREACH;
+  }
   id.peer_address = listener_address(id.peer, id.target.port);
   return 0;
 }

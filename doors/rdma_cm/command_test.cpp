@@ -70,6 +70,34 @@ TEST(ManagerCommand, NamesThePeerAsThePeerNamesItself) {
   EXPECT_EQ(server.names_of(passive).own, client.names_of(active).peer);
 }
 
+std::uint64_t guid_of(const Device& device, std::uint32_t id) {
+  rdma_ucm_query_route_resp route{};
+  EXPECT_EQ(
+      device.command(RDMA_USER_CM_CMD_QUERY_ROUTE,
+                     rdma_ucm_query{.response = Device::address_of_answer(route), .id = id, .option = 0}, sizeof route),
+      0);
+  return route.node_guid;
+}
+
+// libfabric binds an id to each address of the host. It publishes those that give the id a device.
+TEST(ManagerCommand, GivesAnIdTheDeviceOfItsAddress) {
+  const Device device;
+  const auto bound_to = [&](const Ip& ip, unsigned port_space = RDMA_PS_TCP) {
+    const std::uint32_t id = device.create(1, port_space);
+    EXPECT_EQ(device.bind(id, {.family = is_v4(ip) ? Family::v4 : Family::v6, .ip = ip, .port = 0}), 0) << to_text(ip);
+    return guid_of(device, id);
+  };
+  for (const ibverbs::Identity& each : ibverbs::identities()) {
+    if (!is_loopback(each.device.gid)) EXPECT_NE(bound_to(each.device.gid), 0U) << each.name;
+  }
+  EXPECT_EQ(bound_to(*ip_of("0.0.0.0")), 0U);
+  EXPECT_NE(bound_to(*ip_of("127.0.0.1"), RDMA_PS_UDP), 0U) << "rsockets create their queue pair now";
+  for (const char* text : {"127.0.0.1", "127.0.0.2"}) {
+    const Ip ip = *ip_of(text);
+    EXPECT_EQ(bound_to(ip) != 0, ibverbs::identities().front().device.gid == ip) << text;
+  }
+}
+
 // A peer that was stopped or cut off until the other side gave it up continues as if nothing had happened.
 TEST(ManagerCommand, HearsThatItsPeerHasGivenItUpMeanwhile) {
   Device server, client;

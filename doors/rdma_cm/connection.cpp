@@ -143,7 +143,7 @@ Step Connection::reject(Reason reason, const PrivateData& data) {
 
 Step Connection::disconnect(Instant now) {
   if (!has_begun()) return refuse_step(EINVAL);
-  if (std::exchange(is_lost_, false) && state_ == State::over) enter(State::over);
+  if (std::exchange(heed_by_, kNever) != kNever && state_ == State::over) enter(State::over);
   if (state_ == State::connected) {
     enter(State::leaving, now + kLeaveAtMost);
     return {.send = say(Kind::dreq)};
@@ -234,7 +234,8 @@ Step Connection::take_disconnect(const Message& message, Instant now) {
   switch (state_) {
     case State::replied:  // the RTU is on its way or was overtaken
     case State::connected:
-      enter(State::left, now + kHeedsAtMost);
+      heed_by_ = now + kHeedsAtMost;
+      enter(State::left, heed_by_);
       step = tell(Event::disconnected);
       step.has_forgotten = has_forgotten;
       return step;
@@ -279,13 +280,12 @@ Step Connection::lose(Status why, Instant now) {
                             : tell(Event::rejected, std::to_underlying(Reason::consumer_defined));
       return tell(Event::unreachable, -ETIMEDOUT);
     case State::connected:
-      is_lost_ = true;
+      heed_by_ = now + kHeedsAtMost;
       [[fallthrough]];
     case State::leaving:
       enter(State::resting, now + kRest);
       return tell(Event::disconnected);
-    case State::left:
-      is_lost_ = true;
+    case State::left:  // the program knows since the DREQ, and its deadline stays
       enter(State::resting, now + kRest);
       return {};
     default:
@@ -296,8 +296,8 @@ Step Connection::lose(Status why, Instant now) {
 Step Connection::lose_device(Instant now) {
   if (state_ == State::over) return {};
   const bool has_peer = state_ >= State::connected;
-  is_lost_ = has_peer;
-  enter(State::over, has_peer ? now + kHeedsAtMost : kNever);
+  heed_by_ = has_peer ? std::min(heed_by_, now + kHeedsAtMost) : kNever;
+  enter(State::over, heed_by_);
   return tell(Event::device_removal);
 }
 
@@ -321,11 +321,12 @@ Step Connection::expire(Instant now) {
       break;
     case State::resting:
       step = tell(Event::timewait_exit);
-      enter(State::over, is_lost_ ? now + kHeedsAtMost : kNever);
+      enter(State::over, heed_by_);
       break;
     case State::left:
     case State::over:
       step.fails_pair = !is_datagram_;
+      heed_by_ = kNever;
       enter(state_);
       break;
     default:

@@ -171,12 +171,12 @@ class Connection {
   std::uint64_t name_, peer_name_ = 0;
   std::uint32_t psn_, peer_psn_ = 0;
   bool is_datagram_;
-  bool is_lost_ = false;  // the peer is gone, and the program has not disconnected yet
   State state_ = State::idle;
-  Instant due_ = kNever;    // the deadline of the state
-  Instant again_ = kNever;  // when to send the request again
-  Message request_;         // ours, while it waits for its answer
-  Terms peer_terms_;        // from our point of view
+  Instant due_ = kNever;      // the deadline of the state
+  Instant again_ = kNever;    // when to send the request again
+  Instant heed_by_ = kNever;  // the program was told of the end: when it must have disconnected
+  Message request_;           // ours, while it waits for its answer
+  Terms peer_terms_;          // from our point of view
 };
 
 }  // namespace fairlead::rdma_cm

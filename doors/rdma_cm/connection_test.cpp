@@ -270,7 +270,7 @@ TEST(Connection, HearsOnlyOnceThatItsPeerHasForgottenIt) {
 
 // A program that waits only for completions, and ignores events, learns of the end by its queue pair.
 TEST(Connection, FailsThePairOfAProgramThatDoesNotHeedTheEnd) {
-  const Instant later = kStart + Connection::kRest + Connection::kHeedsAtMost;
+  const Instant later = kStart + Connection::kHeedsAtMost;
   Ends lost;
   lost.connect();
   expect_told(lost.initiator.lose(Status::silent, kStart), Event::disconnected);
@@ -285,6 +285,24 @@ TEST(Connection, FailsThePairOfAProgramThatDoesNotHeedTheEnd) {
   EXPECT_TRUE(left.responder.expire(kStart + Connection::kHeedsAtMost).fails_pair);
   EXPECT_EQ(left.responder.due(), kNever);
   expect_sent(left.responder.disconnect(later), Kind::drep);
+}
+
+// A peer that disconnects usually ends soon after. That must not give the program more time.
+TEST(Connection, FailsThePairInTimeThoughThePeerEndsAfterItsDisconnect) {
+  const Instant later = kStart + Connection::kHeedsAtMost;
+  for (const Duration after : {Duration(0ms), Duration(6s), Connection::kHeedsAtMost - 1ms}) {
+    Ends left;
+    left.connect();
+    expect_told(left.responder.take(*left.initiator.disconnect(kStart).send, kStart), Event::disconnected);
+    expect_quiet(left.responder.lose(Status::refused, kStart + after));
+    Instant failed = kNever;
+    for (Instant now = left.responder.due(); now != kNever && failed == kNever; now = left.responder.due()) {
+      if (left.responder.expire(now).fails_pair) failed = now;
+    }
+    EXPECT_GE(failed, later);
+    EXPECT_LE(failed, later + Connection::kRest);
+    EXPECT_EQ(left.responder.due(), kNever);
+  }
 }
 
 TEST(Connection, LeavesThePairOfAProgramThatHeedsTheEnd) {

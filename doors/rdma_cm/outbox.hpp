@@ -55,6 +55,8 @@ class Outbox {
   std::optional<Failed> give_up(std::uint64_t tag);
 
   bool is_empty() const { return sent_.empty(); }
+  /// Returns whether an alive is on its way to this manager.
+  bool is_asking(const std::string& manager) const { return asked_.contains(manager); }
   /// Returns whether a rejection by this connection is on its way.
   bool is_rejecting(std::uint64_t name) const;
   Instant next_due() const { return due_.empty() ? kNever : due_.begin()->first; }

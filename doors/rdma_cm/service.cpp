@@ -198,6 +198,10 @@ void Service::ask_peers(Instant now) {
   }
   ask_at_ = peers.empty() ? kNever : now + kAliveEvery;
   for (const auto& [address, ids] : peers) {
+    if (is_known_gone(address)) {
+      lose_peer(address, Status::refused, now);
+      continue;
+    }
     const Id& id = *ids[asked_ % ids.size()];
     post(Sent{.handle = 0,
               .name = 0,

@@ -104,6 +104,8 @@ class Service {
   void arm(Id& id);
   void expire(Instant now);
   void ask_peers(Instant now);
+  /// Returns whether the last question is unanswered, and nobody is at the address, which is one of ours.
+  bool is_known_gone(const std::string& address) const;
   void lose_devices(Instant now);
   void remove_events(EventFile& file, const Id& id);
   Instant next_due() const;

@@ -43,6 +43,14 @@ void Service::send(std::uint64_t tag) {
   wake();
 }
 
+// A peer of this host may be gone while its link still waits for acknowledgements: the kernel knows at once.
+bool Service::is_known_gone(const std::string& address) const {
+  if (!outbox_.is_asking(address)) return false;
+  const auto ip = ip_of_address(address);
+  const auto port = port_of_address(address);
+  return ip && port && is_nobody_at(*ip, *port);
+}
+
 void Service::take_outcome(const Outcome& outcome, Instant now) {
   if (const auto failed = outbox_.finish(outcome.tag, outcome.status, now)) fail(*failed, now);
 }

@@ -239,13 +239,29 @@ TEST(QueuePairs, CapacitiesBeyondTheDeviceAreRefused) {
     EXPECT_EQ(make_pair_at(side, QpType::rc, beyond).error().system_errno, EINVAL);
   }
   EXPECT_EQ(make_pair_at(side, static_cast<QpType>(8)).error().system_errno, EOPNOTSUPP);
-  auto pair = *make_pair_at(side, QpType::rc, {.max_send_sge = 2, .max_inline = 16});
+  auto pair = *make_pair_at(side, QpType::rc, {.max_send_sge = 2, .max_inline = 40});
   move_up(pair, attributes_for({}, side.device, pair.number(), 1, 1), QpState::rts);
   const std::array<Sge, 3> sges{side.sge(0, 8), side.sge(0, 8), side.sge(0, 8)};
   EXPECT_EQ(pair.post_send({.id = 1, .sges = sges}), EINVAL);
-  const Sge long_one = side.sge(0, 17);
+  const Sge long_one = side.sge(0, 41);
   EXPECT_EQ(pair.post_send({.id = 1, .sges = {&long_one, 1}, .flags = send_flags::inlined}), EINVAL);
   EXPECT_EQ(pair.post_send({.id = 1, .sges = {}, .opcode = SendOpcode::read, .flags = send_flags::inlined}), EINVAL);
+}
+
+// rdma_xclient posts 16 bytes inline and asks for none. Other devices give the room of the SGEs.
+TEST(QueuePairs, InlineAsMuchAsTheirSgesTakeWithoutAsking) {
+  Side side(1, Road::self);
+  struct {
+    std::uint32_t sges, asked, given;
+  } const rows[] = {{1, 0, 16}, {0, 0, 16}, {2, 0, 32}, {16, 0, 64}, {1, 40, 40}, {16, 1024, 1024}};
+  for (const auto& row : rows) {
+    auto pair = *make_pair_at(side, QpType::rc, {.max_send_sge = row.sges, .max_inline = row.asked});
+    EXPECT_EQ(pair.capacity().max_inline, row.given) << row.sges << " SGEs, " << row.asked << " B";
+    move_up(pair, attributes_for({}, side.device, pair.number(), 1, 1), QpState::rts);
+    const Sge just = side.sge(0, row.given), beyond = side.sge(0, row.given + 1);
+    EXPECT_EQ(pair.post_send({.id = 1, .sges = {&just, 1}, .flags = send_flags::inlined}), 0);
+    EXPECT_EQ(pair.post_send({.id = 1, .sges = {&beyond, 1}, .flags = send_flags::inlined}), EINVAL);
+  }
 }
 
 TEST(Processes, AChildOfForkBeginsAnew) {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cerrno>
 #include <mutex>
+#include <string>
 
 #include "verbs/domain_state.hpp"
 #include "verbs/queue_state.hpp"
@@ -95,7 +96,9 @@ Result<> check(const DeviceLimits& limits, const QpOptions& options) {
   if (wanted.max_send_wr > limits.max_qp_wr || wanted.max_send_sge > limits.max_sge ||
       wanted.max_inline > limits.max_inline ||
       (owns_receives && (wanted.max_recv_wr > limits.max_qp_wr || wanted.max_recv_sge > limits.max_sge))) {
-    return failure(EINVAL, "queue pair: capacity beyond the device's limits");
+    return failure(EINVAL, "queue pair: capacity beyond the device's limits: at most " +
+                               std::to_string(limits.max_qp_wr) + " requests, " + std::to_string(limits.max_sge) +
+                               " SGEs and " + std::to_string(limits.max_inline) + " inline bytes");
   }
   return {};
 }
@@ -173,9 +176,11 @@ Result<QueuePair> QueuePair::create(const ProtectionDomain& domain, const QpOpti
   state->capacity = options.capacity;
   state->capacity.max_send_wr = std::max(options.capacity.max_send_wr, 1U);
   state->capacity.max_send_sge = std::max(options.capacity.max_send_sge, 1U);
+  // As on other devices, a program may inline as much as its SGEs take, without asking for it; here up to a cache line.
   // An atomic write can always be inlined, because its C call copies the value.
-  constexpr std::uint32_t kWord = 8;
-  state->capacity.max_inline = std::max(options.capacity.max_inline, kWord);
+  constexpr std::uint32_t kInlinePerSge = 16, kInlineUnasked = 64;
+  state->capacity.max_inline =
+      std::max(options.capacity.max_inline, std::min(kInlinePerSge * state->capacity.max_send_sge, kInlineUnasked));
   if (options.shared_receive != nullptr) state->shared_receive = options.shared_receive->state();
   if (options.shared_receive != nullptr || is_initiator) {
     state->capacity.max_recv_wr = state->capacity.max_recv_sge = 0;
