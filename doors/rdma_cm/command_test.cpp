@@ -1,6 +1,7 @@
 // The command interface as a program uses it: writes to a device file, answers in memory, events by its descriptor.
 #include "doors/rdma_cm/command.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <infiniband/verbs.h>
 #include <rdma/rdma_user_cm.h>
@@ -9,13 +10,21 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <mutex>
+#include <string>
 #include <vector>
+
+#include <fairlead/log.hpp>
 
 #include "doors/ibverbs/identity.hpp"
 #include "doors/rdma_cm/device_for_tests.hpp"
 
 namespace fairlead::rdma_cm {
 namespace {
+
+using testing::AnyOf;
+using testing::Contains;
+using testing::HasSubstr;
 
 TEST(ManagerCommand, ConnectsTalksAndDisconnects) {
   Device server, client;
@@ -96,6 +105,39 @@ TEST(ManagerCommand, GivesAnIdTheDeviceOfItsAddress) {
     const Ip ip = *ip_of(text);
     EXPECT_EQ(bound_to(ip) != 0, ibverbs::identities().front().device.gid == ip) << text;
   }
+}
+
+int resolve(const Device& device, std::uint32_t id, const SocketName& target) {
+  rdma_ucm_resolve_addr wanted{};
+  wanted.id = id;
+  wanted.dst_size =
+      static_cast<std::uint16_t>(write_name(target, 0, std::as_writable_bytes(std::span(&wanted.dst_addr, 1))));
+  return device.command(RDMA_USER_CM_CMD_RESOLVE_ADDR, wanted);
+}
+
+// The devices of this test have IPv4 addresses. Without an IPv6 route the error is the kernel's.
+TEST(ManagerCommand, NamesTheReasonWhenNoDeviceLeadsToAnAddress) {
+  if (!is_v4(ibverbs::identities().front().device.gid)) GTEST_SKIP() << "the first device has an IPv6 address";
+  std::mutex mutex;
+  std::vector<std::string> lines;
+  set_log_handler([&](const LogLine& line) {
+    const std::lock_guard guard(mutex);
+    lines.emplace_back(line.text);
+  });
+  const Device device;
+  const SocketName target{.family = Family::v6, .ip = *ip_of("2001:db8::7"), .port = 1};
+  const std::uint32_t unbound = device.create(1), bound = device.create(2);
+  EXPECT_EQ(resolve(device, unbound, target), 0);
+  EXPECT_EQ(device.event().event, std::to_underlying(Event::addr_error));
+  const Ip own = ibverbs::identities().front().device.gid;
+  ASSERT_EQ(device.bind(bound, {.family = Family::v4, .ip = own, .port = 0}), 0);
+  EXPECT_EQ(resolve(device, bound, target), 0);
+  device.expect_event(Event::addr_error, -ENETUNREACH);
+  set_log_handler({});
+  const std::lock_guard guard(mutex);
+  EXPECT_THAT(lines, Contains(AnyOf(HasSubstr("no device has an IPv6 address, which 2001:db8::7 needs: `fairlead run"),
+                                    HasSubstr("no route to 2001:db8::7"))));
+  EXPECT_THAT(lines, Contains(HasSubstr("are of different families: bind the id")));
 }
 
 // A peer that was stopped or cut off until the other side gave it up continues as if nothing had happened.
