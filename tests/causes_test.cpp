@@ -74,6 +74,22 @@ TEST_F(CausesBetweenHosts, AHostThatIsNotThereCannotBeReached) {
   EXPECT_THAT(client.error_output, Not(HasSubstr("nobody listens")));
 }
 
+// An engine is there, but not the machine: the path to it is not the cause.
+TEST(Causes, AMachineThatTheProcessDoesNotHaveIsNamed) {
+  for (const char* path : {"shm", "udp"}) {
+    const std::string set = fmt::format("FAIRLEAD_PATH={}", path), at = fmt::format("127.0.0.1@udp:{}", free_port());
+    ChildProcess agent({"env", set, FAIRLEAD_COMMAND, "nettest", "agent", "--address", at});
+    ASSERT_TRUE(agent.wait_for_text("agent at", kStartsWithin)) << agent.error_output() << agent.output();
+    const Finished client =
+        run({"env", set, FAIRLEAD_COMMAND, "bulkping", "client", "--server", at, "--loops", "1"}, kFailsWithin);
+    EXPECT_EQ(client.exit_code, 1);
+    EXPECT_THAT(client.error_output,
+                AllOf(HasSubstr(fmt::format("the process at {} has no transfer machine 39:12", at)),
+                      Not(HasSubstr("last heard")), Not(HasSubstr("stopped?;"))))
+        << path;
+  }
+}
+
 // Messages pass, but the server cannot reach the client's memory at the address that the client names.
 TEST_F(CausesBetweenHosts, ATranslatedAddressIsNamed) {
   if (const auto fault = two_.translate_first()) GTEST_SKIP() << *fault;

@@ -185,7 +185,10 @@ class TransferMachine {
   /// `bad_state` unless started.
   [[nodiscard]] Result<EndPoint> create_end_point(std::string_view address);
   /// One line about the host behind an end point: when it was last heard from, what is in flight.
-  std::string describe(const EndPoint& end_point) const;
+  [[nodiscard]] std::string describe(const EndPoint& end_point) const;
+  /// One line that explains why an operation with an end point ended with `status`: what happened to its host, or that
+  /// the process there has no such transfer machine.
+  [[nodiscard]] std::string describe(const EndPoint& end_point, Status status) const;
   /// The last events with that host for a report, one per line, oldest first (docs/flight-recorder.md). Empty if there
   /// are none.
   std::string describe_flight(const EndPoint& end_point) const;
