@@ -82,8 +82,8 @@ class SimCore final : public engine::Core {
     return engine_->ports().find(port)->dropped_no_buffer;
   }
   observe::EngineFacts facts() const override { return engine_->facts(); }
-  std::string describe_peer(const base::SocketAddress& address) const override {
-    return engine_->describe_peer(address, now());
+  std::string describe_failure(const base::SocketAddress& address, Status status) const override {
+    return engine_->describe_peer(address, now(), status);
   }
   std::string describe_flight(const base::SocketAddress& address) const override {
     return engine_->describe_flight(address, now());

@@ -74,6 +74,57 @@ TEST_F(CausesBetweenHosts, AHostThatIsNotThereCannotBeReached) {
   EXPECT_THAT(client.error_output, Not(HasSubstr("nobody listens")));
 }
 
+// Its own subnet: the kernel asks for the hardware address, in vain, longer than the link waits.
+TEST_F(CausesBetweenHosts, DoctorFindsNoHostAtAnAddress) {
+  const Finished doctor = run(two_.enter_first({FAIRLEAD_COMMAND, "doctor", "10.77.0.98"}), kFailsWithin);
+  EXPECT_EQ(doctor.exit_code, 1);
+  EXPECT_THAT(doctor.output, AllOf(HasSubstr("no host answers at that address (ARP"), Not(HasSubstr("never heard"))));
+}
+
+// "No route" would send the user to the wrong place.
+TEST_F(CausesBetweenHosts, AFirewallThatRejectsIsNamed) {
+  for (const char* rule : {"add table inet wall", "add chain inet wall input { type filter hook input priority 0; }",
+                           "add rule inet wall input udp dport 20480 reject with icmpx type admin-prohibited"})
+    ASSERT_EQ(run(two_.enter_second({"nft", rule})).exit_code, 0) << rule;
+  const Finished client =
+      run(two_.enter_first({FAIRLEAD_COMMAND, "bulkping", "client", "--server", "10.77.0.2", "--loops", "1"}),
+          kFailsWithin);
+  EXPECT_EQ(client.exit_code, 1);
+  EXPECT_THAT(client.error_output,
+              AllOf(HasSubstr("a firewall rejects datagrams to 10.77.0.2:20480"), Not(HasSubstr("no route"))));
+}
+
+TEST_F(CausesBetweenHosts, AnInterfaceThatGoesDownIsNamed) {
+  ChildProcess server(two_.enter_second({FAIRLEAD_COMMAND, "bulkping", "server", "--address", "10.77.0.2"}));
+  ASSERT_TRUE(server.wait_for_text("serving at", kStartsWithin)) << server.error_output();
+  ChildProcess client(two_.enter_first({"env", "FAIRLEAD_GIVE_UP_AFTER=2s", FAIRLEAD_COMMAND, "bulkping", "client",
+                                        "--server", "10.77.0.2", "--loops", "100000000", "--bulk-size", "4K",
+                                        "--bulk-timeout", "6s", "--message-timeout", "6s", "--quiet"}));
+  const auto has_work = [&] { return cpu_time_of(server.pid()).value() > 100ms; };
+  for (int look = 0; look < 4000 && client.wait(5ms) < 0 && !has_work(); ++look) continue;
+  ASSERT_TRUE(has_work()) << client.error_output();
+  ASSERT_EQ(run(two_.enter_first({"ip", "link", "set", "fl0", "down"})).exit_code, 0);
+  EXPECT_EQ(client.wait(kFailsWithin), 1);
+  EXPECT_THAT(client.error_output(),
+              AllOf(HasSubstr("kernel refuses to send there"), HasSubstr("is the interface up")));
+}
+
+// An engine is there, but not the machine: the path to it is not the cause.
+TEST(Causes, AMachineThatTheProcessDoesNotHaveIsNamed) {
+  for (const char* path : {"shm", "udp"}) {
+    const std::string set = fmt::format("FAIRLEAD_PATH={}", path), at = fmt::format("127.0.0.1@udp:{}", free_port());
+    ChildProcess agent({"env", set, FAIRLEAD_COMMAND, "nettest", "agent", "--address", at});
+    ASSERT_TRUE(agent.wait_for_text("agent at", kStartsWithin)) << agent.error_output() << agent.output();
+    const Finished client =
+        run({"env", set, FAIRLEAD_COMMAND, "bulkping", "client", "--server", at, "--loops", "1"}, kFailsWithin);
+    EXPECT_EQ(client.exit_code, 1);
+    EXPECT_THAT(client.error_output,
+                AllOf(HasSubstr(fmt::format("the process at {} has no transfer machine 39:12", at)),
+                      Not(HasSubstr("last heard")), Not(HasSubstr("stopped?;"))))
+        << path;
+  }
+}
+
 // Messages pass, but the server cannot reach the client's memory at the address that the client names.
 TEST_F(CausesBetweenHosts, ATranslatedAddressIsNamed) {
   if (const auto fault = two_.translate_first()) GTEST_SKIP() << *fault;

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <ostream>
 
 #include "tests/child_process.hpp"
 
@@ -12,7 +14,9 @@ namespace fairlead::tests {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 using Words = std::vector<std::string>;
 
 TEST(Doctor, FindsThisHostWell) {
@@ -50,6 +54,61 @@ TEST(Doctor, NamesAVariableThatSetsNothing) {
   const Finished finished = run({"env", "FAIRLEAD_GIVEUP=1", FAIRLEAD_COMMAND, "doctor"}, 60s);
   EXPECT_EQ(finished.exit_code, 1);
   EXPECT_THAT(finished.output, HasSubstr("FAIRLEAD_GIVE_UP_AFTER"));
+}
+
+struct BadSetting {
+  Words variables;
+  const char* told;
+};
+
+void PrintTo(const BadSetting& setting, std::ostream* out) {
+  *out << setting.variables.back();
+}
+
+class DoctorsSettings : public testing::TestWithParam<BadSetting> {};
+
+// No program of its kind can start with them, or they have no effect.
+TEST_P(DoctorsSettings, AreRefused) {
+  Words words{"env"};
+  words.insert(words.end(), GetParam().variables.begin(), GetParam().variables.end());
+  words.insert(words.end(), {FAIRLEAD_COMMAND, "doctor"});
+  const Finished finished = run(words, 60s);
+  EXPECT_EQ(finished.exit_code, 1) << finished.output;
+  EXPECT_THAT(finished.output, AllOf(HasSubstr("TROUBLE"), HasSubstr(GetParam().told)));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Of, DoctorsSettings,
+    testing::Values(BadSetting{{"FAIRLEAD_CORE=host", "FAIRLEAD_HOST=/nonexistent"}, "start fairleadd"},
+                    BadSetting{{"FAIRLEAD_PORT_FIRST=65530", "FAIRLEAD_PORT_COUNT=4096"}, "end beyond 65535"},
+                    BadSetting{{"FAIRLEAD_SHM_RING=100000"}, "FAIRLEAD_SHM_RING"},
+                    BadSetting{{"FAIRLEAD_PATH=shm", "FAIRLEAD_SHM_DIRECTORY=/nonexistent"}, "/nonexistent"},
+                    BadSetting{{"FAIRLEAD_SEAL=psk:/nonexistent"}, "/nonexistent"},
+                    BadSetting{{"FAIRLEAD_DEVICE=1.2.3.4"}, "correct or unset FAIRLEAD_DEVICE"},
+                    BadSetting{{"FAIRLEAD_DEVICE=127.0.0.1,1.2.3.4"}, "names 1.2.3.4, but no interface"},
+                    BadSetting{{"FAIRLEAD_DEVICES=abc"}, "want a number from 1 to 16"},
+                    BadSetting{{"FAIRLEAD_EXPLAIN=yes"}, "want 1 or 0"},
+                    BadSetting{{"FAIRLEAD_PERSONALITY=eth"}, "want roce or ib"}));
+
+TEST(Doctor, WantsAPeerWithAName) {
+  const Finished finished = run({FAIRLEAD_COMMAND, "doctor", ""}, 60s);
+  EXPECT_EQ(finished.exit_code, 2) << finished.output;
+  EXPECT_THAT(finished.error_output, HasSubstr("name a host, or leave PEER out"));
+}
+
+// The peer answers the first probe: it refuses all of them.
+TEST(Doctor, NamesAPeerThatRefusesThisKey) {
+  const std::string key = testing::TempDir() + "doctor_test.psk";
+  ASSERT_EQ(run({FAIRLEAD_COMMAND, "keygen", "--psk", key}).exit_code, 0);
+  const std::string at = "127.0.0.1@udp:" + std::to_string(free_port());
+  ChildProcess server({"env", "FAIRLEAD_PATH=udp", "FAIRLEAD_SEAL=psk:" + key, FAIRLEAD_COMMAND, "bulkping", "server",
+                       "--address", at + ":39:12"});
+  ASSERT_TRUE(server.wait_for_text("serving at", 20s)) << server.error_output();
+  const Finished finished = run({"env", "FAIRLEAD_PATH=udp", FAIRLEAD_COMMAND, "doctor", at}, 60s);
+  EXPECT_EQ(finished.exit_code, 1) << finished.output;
+  EXPECT_THAT(finished.output, AllOf(HasSubstr("TROUBLE"), HasSubstr("refused this engine"), HasSubstr("FAIRLEAD_SEAL"),
+                                     Not(HasSubstr("-> start a program"))));
+  std::filesystem::remove(key);
 }
 
 class DoctorsPeer : public testing::TestWithParam<const char*> {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -15,7 +16,9 @@ namespace fairlead::tests {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 using Json = nlohmann::json;
 using Words = std::vector<std::string>;
 
@@ -108,6 +111,25 @@ TEST_F(Nettest, AnAgentThatIsMissingIsNamedWithTheCommandThatStartsIt) {
   const Finished alone = console({"--set", "give_up_after=200"});
   EXPECT_EQ(alone.exit_code, 1);
   EXPECT_THAT(alone.error_output, HasSubstr("start `fairlead nettest agent --address " + addresses_[2]));
+}
+
+// It runs, and answers: another start would not help.
+TEST_F(Nettest, AnAgentThatRefusesTheConsoleIsNotToBeStarted) {
+  const std::string key = testing::TempDir() + "nettest_test.psk";
+  ASSERT_EQ(run({FAIRLEAD_COMMAND, "keygen", "--psk", key}).exit_code, 0);
+  for (const std::size_t i : {0, 2}) {
+    agents_.push_back(
+        std::make_unique<ChildProcess>(Words{"env", "FAIRLEAD_PATH=udp", "FAIRLEAD_SEAL=psk:" + key, FAIRLEAD_COMMAND,
+                                             "nettest", "agent", "--address", addresses_[i]}));
+    ASSERT_TRUE(agents_.back()->wait_for_text("agent at", 20s)) << agents_.back()->error_output();
+  }
+  const Finished refused = run({"env", "FAIRLEAD_PATH=udp", FAIRLEAD_COMMAND, "nettest", "console", "--clients",
+                                addresses_[0], "--servers", addresses_[2]},
+                               60s);
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.error_output,
+              AllOf(HasSubstr("accepts only sealed traffic"), Not(HasSubstr("start `fairlead nettest agent"))));
+  std::filesystem::remove(key);
 }
 
 TEST_F(Nettest, ThatCannotBeIsAnErrorOfUsage) {

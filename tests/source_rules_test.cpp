@@ -103,6 +103,17 @@ TEST(SourceRules, ThreadsBeginWhereSignalsAreBlocked) {
               {"auto later = std::async(run);"});
 }
 
+// Without the ones whose result a program may ignore: those that wait or deliver, set a callback, and clean up.
+TEST(SourceRules, ThePublicInterfaceLetsNoFailureGoUnseen) {
+  expect_kept(
+      {.word = "(",
+       .pattern = R"(^\s*(static )?(Result<.*>|Status|std::expected<.*>) (?!put|stop_and_wait|close|deliver_all|)"
+                  R"(wait|set_callback|remove|destroy|poll|add_to)\w+\()",
+       .places = {},
+       .applies = {"include"}},
+      {"  Result<> open();", "Status set_depth(unsigned depth);", "  static Result<std::vector<int>> list();"});
+}
+
 TEST(SourceRules, OneHookOfForkKnowsWhatAChildHasInherited) {
   expect_kept({.word = "fork", .pattern = R"(\bpthread_atfork\b)", .places = {"src/base/process_mark."}},
               {"pthread_atfork(nullptr, nullptr, in_child);"});

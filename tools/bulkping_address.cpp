@@ -9,11 +9,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <utility>
 #include <vector>
+
+#include "base/host_name.hpp"
 
 namespace fairlead::tools {
 namespace {
@@ -27,12 +32,42 @@ std::size_t nid_length(std::string_view text) {
 std::unexpected<Error> no_route(std::string_view address, int number) {
   return std::unexpected(
       Error{Status::not_available, number,
-            fmt::format("no route to {}: {}: name the own address with --address", address, std::strerror(number))});
+            fmt::format("no route to {}: {}: check the address, and `ip route`", address, std::strerror(number))});
+}
+
+bool is_ipv6(std::string_view text) {
+  const std::string address(text.substr(0, text.find('%')));  // without a zone
+  in6_addr number;
+  return inet_pton(AF_INET6, address.c_str(), &number) == 1;
+}
+
+/// Puts an IPv6 address into brackets if it has none.
+std::string in_brackets(std::string_view text) {
+  const std::size_t at = std::min(text.find('@'), text.size());
+  if (!is_ipv6(text.substr(0, at))) return std::string(text);
+  return fmt::format("[{}]{}", text.substr(0, at), text.substr(at));
+}
+
+/// Returns the nid with the address of its host, if that is a name. localhost is 127.0.0.1, where servers start.
+Result<std::string> without_name(std::string_view nid) {
+  const std::size_t at = std::min(nid.find('@'), nid.size());
+  const std::string_view host = nid.substr(0, at), network = nid.substr(at);
+  const bool is_name = !host.starts_with('[') &&
+                       std::ranges::any_of(host, [](unsigned char letter) { return std::isalpha(letter) != 0; });
+  if (!is_name || (!network.empty() && network != "@udp")) return std::string(nid);
+  const auto addresses = base::addresses_of_host(std::string(host));
+  if (!addresses) return std::unexpected(addresses.error());
+  auto chosen = addresses->begin();
+  if (chosen->is_loopback()) chosen = std::ranges::find_if(*addresses, &base::SocketAddress::is_v4);
+  if (chosen == addresses->end()) chosen = addresses->begin();
+  return fmt::format("{}{}", chosen->is_v4() ? chosen->ip_text() : fmt::format("[{}]", chosen->ip_text()), network);
 }
 
 }  // namespace
 
-Result<std::string> complete_address(std::string_view text, const AddressDefaults& defaults) {
+Result<std::string> complete_address(std::string_view words, const AddressDefaults& defaults) {
+  const std::string text_in_brackets = in_brackets(words);
+  const std::string_view text = text_in_brackets;
   const std::size_t split = nid_length(text);
   std::string address(text.substr(0, split));
   if (address.find('@') == address.npos) address += "@udp";
@@ -48,6 +83,14 @@ Result<std::string> complete_address(std::string_view text, const AddressDefault
   const auto parsed = net::compare_nids(address, address);
   if (!parsed) return std::unexpected(parsed.error());
   return address;
+}
+
+Result<std::string> look_up_address(std::string_view text, const AddressDefaults& defaults) {
+  const std::string address = in_brackets(text);
+  const std::size_t split = nid_length(address);
+  const auto nid = without_name(std::string_view(address).substr(0, split));
+  if (!nid) return std::unexpected(nid.error());
+  return complete_address(*nid + address.substr(split), defaults);
 }
 
 Result<std::string> nid_towards(std::string_view address) {

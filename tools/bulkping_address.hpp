@@ -15,9 +15,12 @@ struct AddressDefaults {
   std::string tmid = "12";
 };
 
-/// Completes an address such as "10.0.0.5", "10.0.0.5@udp:20480", "[::1]@udp:20480:39:*" or "0@lo". Returns `invalid`
-/// if it is malformed.
+/// Completes an address such as "10.0.0.5", "10.0.0.5@udp:20480", "[::1]@udp:20480:39:*", "::1" or "0@lo". Returns
+/// `invalid` if it is malformed.
 Result<std::string> complete_address(std::string_view text, const AddressDefaults& defaults);
+/// As complete_address(), also for "server" or "server:20480". Asks the system's resolver for the name, which may take
+/// seconds. Returns `not_available` if the name is unknown.
+Result<std::string> look_up_address(std::string_view text, const AddressDefaults& defaults);
 
 /// Returns the nid from which this host reaches a complete `address`. Asks the kernel's routes, and sends nothing.
 Result<std::string> nid_towards(std::string_view address);

@@ -38,7 +38,7 @@ std::uint64_t random_word() {
 
 /// Completes the own and the server's address.
 Result<> complete_addresses(BulkpingClientOptions& options) {
-  auto server = complete_address(options.server, {});
+  auto server = look_up_address(options.server, {});
   if (!server) return std::unexpected(std::move(server.error()));
   if (server->find('*') != server->npos) {
     return std::unexpected(
@@ -51,7 +51,7 @@ Result<> complete_addresses(BulkpingClientOptions& options) {
     if (!nid) return std::unexpected(std::move(nid.error()));
     options.address = std::move(*nid);
   }
-  auto own = complete_address(
+  auto own = look_up_address(
       options.address,
       {.pid = "*", .portal = std::to_string(options.portal), .tmid = options.tmid.empty() ? "*" : options.tmid});
   if (!own) return std::unexpected(std::move(own.error()));

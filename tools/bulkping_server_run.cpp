@@ -28,8 +28,8 @@ std::string live_text(const ServerFigures& figures) {
 int run_bulkping_server(const BulkpingServerOptions& options) {
   catch_interrupts();
   const auto address =
-      complete_address(options.address.empty() ? "127.0.0.1" : options.address,
-                       {.portal = std::to_string(options.portal), .tmid = options.tmid.empty() ? "12" : options.tmid});
+      look_up_address(options.address.empty() ? "127.0.0.1" : options.address,
+                      {.portal = std::to_string(options.portal), .tmid = options.tmid.empty() ? "12" : options.tmid});
   if (!address) return report_error(address.error());
   auto domain = net::Domain::open({.engine = options.engine});
   if (!domain) return report_error(domain.error());

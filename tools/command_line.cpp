@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cmath>
 
+#include "base/quantity.hpp"
+#include "base/shown.hpp"
 #include "tools/byte_size.hpp"
 #include "tools/exit_code.hpp"
 
@@ -42,15 +43,16 @@ CLI::Option* add_bytes(CLI::App& app, const std::string& name, std::uint64_t& ta
 
 CLI::Option* add_seconds(CLI::App& app, const std::string& name, Duration& target, double least,
                          const std::string& description) {
-  const auto to_duration = [&target, name, least](const double& seconds) {
-    // This form rejects NaN.
-    const bool is_in_range = seconds >= least && seconds <= kSecondsMax;
-    if (!is_in_range) {
-      throw CLI::ValidationError(name, fmt::format("{} is not in range {} to {} seconds", seconds, least, kSecondsMax));
+  const auto to_duration = [&target, name, least](const std::string& text) {
+    const auto nanoseconds = base::parse_quantity(base::has_unit(text) ? text : text + "s", "ns");
+    const double seconds = static_cast<double>(nanoseconds.value_or(0)) / 1e9;
+    if (!nanoseconds || seconds < least || seconds > kSecondsMax) {
+      throw CLI::ValidationError(name, fmt::format("'{}': want {} to {} seconds, as 5, 0.5, 500ms or 2min",
+                                                   base::shown(text), least, kSecondsMax));
     }
-    target = Duration{std::llround(seconds * 1e9)};
+    target = Duration{static_cast<std::int64_t>(*nanoseconds)};
   };
-  return app.add_option_function<double>(name, to_duration, description)
+  return app.add_option_function<std::string>(name, to_duration, description)
       ->type_name("SECONDS")
       ->default_str(fmt::format("{}", std::chrono::duration<double>(target).count()));
 }

@@ -45,7 +45,7 @@ CLI::Option* add_count(CLI::App& app, const std::string& name, Number& target, N
 CLI::Option* add_bytes(CLI::App& app, const std::string& name, std::uint64_t& target, std::uint64_t largest,
                        const std::string& description);
 
-/// Adds an option for seconds as a decimal fraction, from `least` to a day.
+/// Adds an option for a time in seconds, or with a unit ("0.5", "500ms", "2min"), from `least` to a day.
 CLI::Option* add_seconds(CLI::App& app, const std::string& name, Duration& target, double least,
                          const std::string& description);
 

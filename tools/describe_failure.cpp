@@ -5,7 +5,7 @@
 namespace fairlead::tools {
 
 std::string describe_failure(const net::TransferMachine& machine, const net::EndPoint& peer, Status status) {
-  const std::string known = machine.describe(peer);
+  const std::string known = machine.describe(peer, status);
   const std::string text = fmt::format("{}{}{}", to_string(status), known.empty() ? "" : ": ", known);
   switch (status) {
     case Status::unreachable:
@@ -18,6 +18,10 @@ std::string describe_failure(const net::TransferMachine& machine, const net::End
       break;
   }
   return fmt::format("{}; `fairlead explain {}` tells more", text, to_string(status));
+}
+
+bool is_program_missing(std::string_view why) {
+  return why.contains("nobody listens") || why.contains("never heard") || why.contains("has no transfer machine");
 }
 
 }  // namespace fairlead::tools

@@ -46,7 +46,10 @@ void add_doctor(CLI::App& app, int& exit_code) {
   CLI::App* doctor = app.add_subcommand("doctor",
                                         "check this host and the path to a peer, with a remedy for each problem: "
                                         "exit code 1 if something does not work");
-  doctor->add_option("PEER", options->peer, "a host where a program uses Fairlead: HOST, HOST@udp:PORT (20480)");
+  doctor->add_option("PEER", options->peer, "a host where a program uses Fairlead: HOST, HOST@udp:PORT (20480)")
+      ->check([](const std::string& peer) {
+        return peer.empty() ? "it is empty: name a host, or leave PEER out to check this host only" : std::string();
+      });
   add_count(*doctor, "--probes", options->probes, 1U, 100'000U, "how many times the peer is asked");
   doctor->add_flag("--json", options->is_json, "one array of {verdict, topic, text, remedy}");
   doctor->callback([options, &exit_code] { exit_code = run_doctor(*options); });

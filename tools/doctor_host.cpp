@@ -67,6 +67,7 @@ Findings examine_host(const std::filesystem::path& library) {
   look_at_limits(findings);
   look_at_namespaces(findings);
   look_at_environment(findings);
+  examine_devices(findings);
   std::error_code failed;
   if (std::filesystem::exists(library, failed)) {
     findings.push_back({Verdict::good, "verbs", "fairlead run finds " + library.string(), {}});

@@ -12,5 +12,7 @@ Findings examine_host(const std::filesystem::path& library);
 
 void examine_network(Findings& findings);
 void examine_memory(Findings& findings);
+/// RDMA devices, and the settings of unmodified verbs programs.
+void examine_devices(Findings& findings);
 
 }  // namespace fairlead::tools

@@ -94,6 +94,15 @@ std::set<std::uint64_t> ports_in_use() {
 void look_at_ports(Findings& findings) {
   const std::uint64_t first = value_of("port_first", "FAIRLEAD_PORT_FIRST");
   const std::uint64_t count = value_of("port_count", "FAIRLEAD_PORT_COUNT"), last = first + count - 1;
+  constexpr std::uint64_t kPorts = 65'536;
+  if (first >= kPorts || count > kPorts - first) {
+    return findings.push_back(
+        {Verdict::trouble, "ports",
+         fmt::format("{} UDP ports from {} end beyond 65535: no engine can start at a port of its "
+                     "choice",
+                     count, first),
+         "lower FAIRLEAD_PORT_FIRST or FAIRLEAD_PORT_COUNT"});
+  }
   const std::set<std::uint64_t> used = ports_in_use();
   const auto taken = static_cast<std::uint64_t>(std::distance(used.lower_bound(first), used.upper_bound(last)));
   if (taken >= count) {

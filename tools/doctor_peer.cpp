@@ -7,7 +7,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <optional>
+#include <ranges>
+#include <utility>
 
 #include "tools/bulkping_address.hpp"
 #include "tools/describe_failure.hpp"
@@ -16,7 +19,6 @@
 namespace fairlead::tools {
 namespace {
 
-using Findings = Findings;
 using Microseconds = std::chrono::duration<double, std::micro>;
 
 constexpr auto kAnswerWithin = std::chrono::seconds(3);
@@ -45,8 +47,7 @@ class Prober {
       if (const auto has_event = machine_.wait(start + 2 * kAnswerWithin); !has_event) break;
       machine_.deliver_all();
     }
-    const bool is_answered = status_ == Status::refused || status_ == Status::no_buffer || status_ == Status::ok;
-    if (!is_answered || is_given_up()) return std::nullopt;
+    if (!is_answered()) return std::nullopt;
     return std::chrono::steady_clock::now() - start;
   }
   Status status() const { return status_.value_or(Status::silent); }
@@ -58,8 +59,13 @@ class Prober {
   }
 
  private:
-  /// Returns whether the peer's kernel refused, because no engine is there.
-  bool is_given_up() const { return status_ == Status::refused && known().starts_with("nobody"); }
+  /// Returns whether an engine answered: it has no such machine. The peer's kernel may have refused instead, or the
+  /// engine refused this one, for example because of its key.
+  bool is_answered() const {
+    if (status_ == Status::refused)
+      return machine_.describe(peer_, Status::refused).contains("has no transfer machine");
+    return status_ == Status::no_buffer || status_ == Status::ok;
+  }
 
   net::TransferMachine& machine_;
   net::EndPoint peer_;
@@ -103,6 +109,13 @@ void tell_datagrams(Findings& findings, const std::string& known, std::string_vi
        {}});
 }
 
+/// Returns what else may help. Causes that are certain name their remedy themselves.
+std::string remedy_of(const std::string& why) {
+  if (!is_program_missing(why)) return {};
+  return "start a program that uses Fairlead there, such as fairlead bulkping server; look at the firewalls on both "
+         "hosts (UDP, also back to our port)";
+}
+
 void ask(Findings& findings, net::Domain& domain, net::TransferMachine& machine, const std::string& address,
          unsigned probes) {
   auto to = machine.create_end_point(address);
@@ -111,10 +124,10 @@ void ask(Findings& findings, net::Domain& domain, net::TransferMachine& machine,
   std::vector<double> took;
   for (unsigned i = 0; i < probes; ++i) {
     const auto one = prober.ask();
-    if (!one)
-      return findings.push_back({Verdict::trouble, "peer", prober.why(),
-                                 "start a program that uses Fairlead there, such as fairlead bulkping server; look at "
-                                 "the firewalls on both hosts (UDP, also back to our port)"});
+    if (!one) {
+      std::string why = prober.why(), remedy = remedy_of(why);
+      return findings.push_back({Verdict::trouble, "peer", std::move(why), std::move(remedy)});
+    }
     took.push_back(one->count());
   }
   const std::string known = prober.known();
@@ -136,6 +149,34 @@ void ask(Findings& findings, net::Domain& domain, net::TransferMachine& machine,
                       again == 0 ? "" : "fairlead explain link.resends"});
 }
 
+/// Starts a machine at a nid.
+Result<std::unique_ptr<net::TransferMachine>> start_at(net::Domain& domain, const std::string& nid) {
+  // A free port, because a server that starts soon wants the first one of the range.
+  const std::uint16_t port = free_port(SOCK_DGRAM);
+  const auto address =
+      complete_address(nid, {.pid = port == 0 ? "*" : std::to_string(port), .portal = "62", .tmid = "*"});
+  if (!address) return std::unexpected(address.error());
+  auto machine = std::make_unique<net::TransferMachine>(domain);
+  if (auto chosen = machine->deliver_synchronously(); !chosen) return std::unexpected(std::move(chosen.error()));
+  if (auto started = machine->start_and_wait(*address); !started) return std::unexpected(std::move(started.error()));
+  return machine;
+}
+
+/// Starts a machine at any address of this host, the loopback first: a host engine may serve only some of them. At 0@lo
+/// an engine would open no socket, read no key, share no memory and attach to no daemon.
+Result<std::unique_ptr<net::TransferMachine>> start_anywhere(net::Domain& domain) {
+  auto first = start_at(domain, "127.0.0.1@udp");
+  if (first) return first;
+  const auto nids = net::local_nids();
+  if (!nids) return first;
+  constexpr std::size_t kNidsMost = 16;
+  for (const std::string& nid : *nids | std::views::take(kNidsMost)) {
+    if (nid == "0@lo" || nid == "127.0.0.1@udp") continue;
+    if (auto other = start_at(domain, nid)) return other;
+  }
+  return first;
+}
+
 }  // namespace
 
 Findings examine_engine(const std::string& peer, unsigned probes) {
@@ -144,27 +185,21 @@ Findings examine_engine(const std::string& peer, unsigned probes) {
     findings.push_back({Verdict::trouble, "engine", error.message, {}});
     return std::move(findings);
   };
-  std::string own = "0@lo", target;
+  std::string target, nid;
   if (!peer.empty()) {
-    auto full = complete_address(peer, {.portal = kPortal, .tmid = kTmid});
+    auto full = look_up_address(peer, {.portal = kPortal, .tmid = kTmid});
     if (!full) return trouble(full.error());
     target = std::move(*full);
-    auto nid = nid_towards(target);
-    if (!nid) return trouble(nid.error());
-    own = std::move(*nid);
+    auto towards = nid_towards(target);
+    if (!towards) return trouble(towards.error());
+    nid = std::move(*towards);
   }
-  // A free port, because a server that starts soon wants the first one of the range.
-  const std::uint16_t port = free_port(SOCK_DGRAM);
-  auto address = complete_address(own, {.pid = port == 0 ? "*" : std::to_string(port), .portal = "62", .tmid = "*"});
-  if (!address) return trouble(address.error());
   auto domain = net::Domain::open({});
   if (!domain) return trouble(domain.error());
-  net::TransferMachine machine(*domain);
-  if (const auto chosen = machine.deliver_synchronously(); !chosen) return trouble(chosen.error());
-  const auto started = machine.start_and_wait(*address);
-  if (!started) return trouble(started.error());
-  findings.push_back({Verdict::good, "engine", fmt::format("starts at {}", started->address()), {}});
-  if (!target.empty()) ask(findings, *domain, machine, target, probes);
+  const auto machine = target.empty() ? start_anywhere(*domain) : start_at(*domain, nid);
+  if (!machine) return trouble(machine.error());
+  findings.push_back({Verdict::good, "engine", fmt::format("starts at {}", (*machine)->end_point().address()), {}});
+  if (!target.empty()) ask(findings, *domain, **machine, target, probes);
   return findings;
 }
 

@@ -78,14 +78,21 @@ std::string errno_name(Status status) {
   return status == Status::ok || name == nullptr ? "0" : name;
 }
 
+/// Returns the name of a status in <fairlead/net.h>.
+std::string c_name(std::string_view name) {
+  std::string text = "FAIRLEAD_";
+  for (const unsigned char letter : name) text += static_cast<char>(std::toupper(letter));
+  return text;
+}
+
 std::string line_of(const StatusWord& word) {
   return fmt::format("{} ({}, {}): {}\n", word.name, word.errno_name, -word.number, word.sentence);
 }
 
 bool stands_for(const StatusWord& status, std::string_view text, std::string_view word) {
   const std::string asked = plain(word), number = fmt::format("{}", status.number);
-  return asked == plain(status.name) || asked == plain(text) || asked == plain(status.errno_name) || word == number ||
-         word == "-" + number;
+  return asked == plain(status.name) || asked == plain(text) || asked == plain(status.errno_name) ||
+         asked == plain(status.c_name) || asked == "errno " + number || word == number || word == "-" + number;
 }
 
 // Returns whether `word` is the counter's name or its last part: "link.refused.replayed", "replayed".
@@ -93,17 +100,25 @@ bool is_called(std::string_view counter, std::string_view word) {
   return !word.empty() && (counter == word || plain(counter.substr(counter.rfind('.') + 1)) == plain(word));
 }
 
-/// Returns whether `word` names the entry: "12", "0xc", "IBV_WC_RETRY_EXC_ERR", "retry_exc_err", "no_ack", "RTS".
+/// Returns whether `word` is the entry's number: "12", "0xc", or with its kind, "vendor_err 12".
+bool is_numbered(const Word& entry, std::string_view asked) {
+  if (const std::string kind = plain(entry.kind) + " "; asked.starts_with(kind)) asked.remove_prefix(kind.size());
+  return asked == fmt::format("{}", entry.number) || asked == fmt::format("0x{:x}", entry.number);
+}
+
+/// Returns whether `word` names the entry: "12", "IBV_WC_RETRY_EXC_ERR", "retry_exc_err", "no_ack", "RTS", or the text
+/// that programs print for it.
 bool is_called(const Word& entry, std::string_view word) {
   const std::string asked = plain(word), name = plain(entry.name);
-  return word == fmt::format("{}", entry.number) || asked == fmt::format("0x{:x}", entry.number) || asked == name ||
-         (!asked.empty() && asked == plain(entry.short_name)) ||
-         (asked.size() > 3 && name.starts_with("ibv ") && name.ends_with(" " + asked));
+  if (asked.empty()) return false;
+  return is_numbered(entry, asked) || asked == name || asked == plain(entry.short_name) || asked == plain(entry.text) ||
+         (asked.size() > 3 && name.starts_with("ib") && name.ends_with(" " + asked));
 }
 
 template <typename Visit>
 void for_each_word(Visit&& visit) {
   for (const Word& word : verbs_words()) visit(word);
+  for (const Word& word : manager_words()) visit(word);
   for (const Word& word : message_words()) visit(word);
 }
 
@@ -147,8 +162,17 @@ std::string suggestion(std::string_view word) {
     known.push_back(entry.name);
     if (!entry.short_name.empty()) known.push_back(entry.short_name);
   });
-  for_each_setting([&](std::string_view name, std::string_view, const std::string&) { known.push_back(name); });
-  const auto similar = base::most_similar(word, known, word.size());
+  for_each_setting([&](std::string_view name, std::string_view variable, const std::string&) {
+    known.push_back(name);
+    known.push_back(variable);
+  });
+  std::vector<std::string> c_names;
+  for (const StatusWord& status : status_words()) c_names.push_back(status.c_name);
+  known.insert(known.end(), c_names.begin(), c_names.end());
+  // The beginning that all variables share makes none of them similar.
+  constexpr std::string_view kOurs = "FAIRLEAD_";
+  const std::size_t letters = word.size() - (word.starts_with(kOurs) ? kOurs.size() : 0);
+  const auto similar = base::most_similar(word, known, letters);
   return similar ? fmt::format("did you mean {}? ", *similar) : "";
 }
 
@@ -174,7 +198,8 @@ std::vector<StatusWord> status_words() {
   std::vector<StatusWord> words;
   for (std::size_t i = 0; i < kExplanations.size(); ++i) {
     const auto status = static_cast<Status>(i);
-    words.push_back({kExplanations[i].name, errno_name(status), to_errno(status), kExplanations[i].sentence});
+    words.push_back({kExplanations[i].name, errno_name(status), to_errno(status), kExplanations[i].sentence,
+                     c_name(kExplanations[i].name), static_cast<int>(i)});
   }
   return words;
 }
@@ -187,6 +212,10 @@ Result<std::string> explain(std::string_view word) {
     if (stands_for(statuses[i], to_string(static_cast<Status>(i)), word)) lines += line_of(statuses[i]);
   }
   if (lines.empty()) lines = explain_errno(word);
+  for (const StatusWord& status : statuses) {
+    if (word == fmt::format("{}", status.c_number) || plain(word) == fmt::format("status {}", status.c_number))
+      lines += fmt::format("{} (status {} in C): {}\n", status.c_name, status.c_number, status.sentence);
+  }
   for (const auto& [name, sentence] : engine::counter_catalog()) {
     if (is_called(name, word)) lines += fmt::format("{} (a counter): {}\n", name, sentence);
   }
@@ -197,10 +226,10 @@ Result<std::string> explain(std::string_view word) {
     if (word == name || word == variable) lines += line;
   });
   if (lines.empty()) {
-    return std::unexpected(
-        Error{Status::invalid, 0,
-              fmt::format("no status, errno, state, counter or setting is called '{}': {}`fairlead explain` lists all",
-                          base::shown(word), suggestion(word))});
+    return std::unexpected(Error{
+        Status::invalid, 0,
+        fmt::format("no status, errno, event, state, counter or setting is called '{}': {}`fairlead explain` lists all",
+                    base::shown(word), suggestion(word))});
   }
   return lines;
 }

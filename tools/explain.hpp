@@ -19,6 +19,8 @@ struct StatusWord {
   std::string errno_name;
   int number = 0;
   std::string_view sentence;
+  std::string c_name;  // in <fairlead/net.h>
+  int c_number = 0;
 };
 std::vector<StatusWord> status_words();
 

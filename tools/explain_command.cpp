@@ -97,8 +97,9 @@ void add_explain(CLI::App& app, int& exit_code) {
   CLI::App* explain_app = app.add_subcommand("explain", "explain a status, a number, a counter or a buffer descriptor");
   explain_app->add_option(
       "WORD", *words,
-      "a status (silent), an errno (ETIMEDOUT, -110), a completion status (12, retry_exc_err), a vendor_err (0x2), a "
-      "state (RTS), a setting, a counter (link.resends_fast) or the last word of its name (replayed), or a descriptor "
+      "a status (silent, FAIRLEAD_SILENT), an errno (ETIMEDOUT, -110), a completion status (12, retry_exc_err, or its "
+      "text), vendor_err (vendor_err 2), an event (RDMA_CM_EVENT_REJECTED, peer_gone), a state (RTS), a setting, a "
+      "counter (link.resends_fast) or the last word of its name (replayed), or a descriptor "
       "as 128 hex "
       "digits; none: all of them");
   explain_app->callback([words, &exit_code] {
@@ -111,8 +112,7 @@ void add_explain(CLI::App& app, int& exit_code) {
 void add_options(CLI::App& app, int& exit_code) {
   const auto is_json = std::make_shared<bool>(false);
   CLI::App* const options = app.add_subcommand(
-      "options",
-      "list the settings and their sources: --set NAME=VALUE, the environment (FAIRLEAD_GIVE_UP_AFTER=10s), a file");
+      "options", "list the settings and their sources: the environment (FAIRLEAD_GIVE_UP_AFTER=10s), or a file");
   options->add_flag(
       "--json", *is_json,
       "print JSON for programs; `set` is the value of the environment or the file, `from` says which of them");

@@ -27,6 +27,20 @@ constexpr std::string_view kMachineStates[] = {
 };
 static_assert(std::size(kMachineStates) == std::to_underlying(net::MachineState::failed) + 1);
 
+// In the order of MachineEvent::Kind.
+constexpr Word kMachineEvents[] = {
+    {"event of a transfer machine", 0, "error",
+     "messages were dropped because no queued buffer could take them (no_buffer), or the host engine has ended "
+     "(restarted)"},
+    {"event of a transfer machine", 1, "state_change", "the machine has started, has stopped or has failed"},
+    {"event of a transfer machine", 2, "diagnostic", "a line of text, for example on settings without effect"},
+    {"event of a transfer machine", 3, "peer_gone",
+     "an engine with end points of this machine is lost; its operations end with the event's status, and the next "
+     "message connects anew"},
+    {"event of a transfer machine", 4, "statistics", "a line of statistics that report_statistics() asked for"},
+};
+static_assert(std::size(kMachineEvents) == std::to_underlying(net::MachineEvent::Kind::statistics) + 1);
+
 // The numbers are those of <amudp.h>.
 constexpr Word kErrors[] = {
     {"code of AM-2", 0, "AM_OK", "it worked"},
@@ -45,6 +59,7 @@ std::span<const Word> message_words() {
     for (std::uint32_t i = 0; i < std::size(kMachineStates); ++i)
       all.push_back(
           {"state of a transfer machine", i, to_string(static_cast<net::MachineState>(i)), kMachineStates[i]});
+    all.insert(all.end(), std::begin(kMachineEvents), std::end(kMachineEvents));
     for (std::uint32_t i = 0; i < std::size(kRefusals); ++i)
       all.push_back({"why an active message came back", i + 1, kRefusals[i], explain(static_cast<am::Refusal>(i + 1))});
     all.insert(all.end(), std::begin(kErrors), std::end(kErrors));

@@ -51,11 +51,14 @@ std::string words_page() {
       "from the tables in the sources; `tools_test --gtest_filter=Explain.*` compares it. Counters and settings have\n"
       "separate pages: [counters.md](counters.md), [settings.md](settings.md).\n\n"
       "## Statuses\n\nCalls return them, and events of buffers carry them.\n\n";
-  text += heading({"status", "errno", "meaning"});
+  text += heading({"status", "errno", "in C", "meaning"});
   for (const StatusWord& word : status_words())
-    text += fmt::format("| `{}` | {} ({}) | {} |\n", word.name, word.errno_name, -word.number, cell(word.sentence));
+    text += fmt::format("| `{}` | {} ({}) | `{}` ({}) | {} |\n", word.name, word.errno_name, -word.number, word.c_name,
+                        word.c_number, cell(word.sentence));
   text += "\n## Verbs\n";
   text += tables_of(verbs_words());
+  text += "\n## Connection management\n";
+  text += tables_of(manager_words());
   text += "\n## Messages and active messages\n";
   text += tables_of(message_words());
   return text;

@@ -61,6 +61,31 @@ TEST(Explain, ANumberIsTakenForEverythingThatItMayBe) {
   EXPECT_THAT(*explain("10"), HasSubstr("IBV_EVENT_PORT_ERR"));
 }
 
+TEST(Explain, StatusesOfTheCFaceAreKnownByNameAndNumber) {
+  EXPECT_THAT(*explain("FAIRLEAD_SILENT"), StartsWith("silent (ETIMEDOUT"));
+  for (const char* word : {"13", "status 13"})
+    EXPECT_THAT(*explain(word), HasSubstr("FAIRLEAD_SILENT (status 13 in C): the peer answered before")) << word;
+}
+
+TEST(Explain, WhatProgramsPrintIsKnown) {
+  for (const auto& [printed, meant] :
+       {std::pair{"transport retry counter exceeded", "IBV_WC_RETRY_EXC_ERR"},
+        {"Work Request Flushed Error", "IBV_WC_WR_FLUSH_ERR"},
+        {"aborted error", "IBV_WC_REM_ABORT_ERR"},
+        {"IBV_WC_REM_ABORT_ERR", "IBV_WC_REM_ABORT_ERR"},
+        {"IBV_EVENT_PATH_MIG", "IBV_EVENT_PATH_MIG"},
+        {"vendor_err 20", "peer_ended (vendor_err 20)"},
+        {"vendor_err 0x14", "peer_ended (vendor_err 20)"},
+        {"peer_gone", "peer_gone (event of a transfer machine 3)"},
+        {"diagnostic", "diagnostic (event of a transfer machine 2)"},
+        {"RDMA_CM_EVENT_UNREACHABLE", "RDMA_CM_EVENT_UNREACHABLE (event of librdmacm 7)"},
+        {"RDMA_CM_EVENT_REJECTED", "RDMA_CM_EVENT_REJECTED (event of librdmacm 8)"}})
+    EXPECT_THAT(explain(printed).value_or("nothing"), StartsWith(meant)) << printed;
+  EXPECT_THAT(*explain("8"),
+              HasSubstr("IB_CM_REJ_INVALID_SERVICE_ID (reason of RDMA_CM_EVENT_REJECTED 8): no program"));
+  EXPECT_THAT(*explain("28"), HasSubstr("rdma_reject()"));
+}
+
 TEST(Explain, WordsOfVerbsAreKnownInFullAndInShort) {
   for (const char* word : {"IBV_WC_RETRY_EXC_ERR", "retry_exc_err", "RETRY_EXC_ERR"})
     EXPECT_THAT(*explain(word), StartsWith("IBV_WC_RETRY_EXC_ERR (completion status 12): ")) << word;
@@ -157,7 +182,9 @@ TEST(Explain, AMisspeltWordIsSuggested) {
   for (const auto& [word, meant] : {std::pair{"cancelled", "canceled"},
                                     {"IBV_WC_RETRY_EXCEEDED_ERR", "IBV_WC_RETRY_EXC_ERR"},
                                     {"engine.dropped.no_bufer", "engine.dropped.no_buffer"},
-                                    {"giveup", "give_up_after"}})
+                                    {"giveup", "give_up_after"},
+                                    {"FAIRLEAD_GIVEUP", "FAIRLEAD_GIVE_UP_AFTER"},
+                                    {"FAIRLEAD_SILENCE", "FAIRLEAD_SILENT"}})
     EXPECT_THAT(explain(word).error().message, HasSubstr(fmt::format("did you mean {}?", meant)));
 }
 

@@ -41,7 +41,7 @@ struct NettestConsoleOptions {
 };
 
 Result<std::string> agent_address(std::string_view text) {
-  return complete_address(text, {.tmid = "13"});
+  return look_up_address(text, {.tmid = "13"});
 }
 
 Result<> complete_all(std::vector<std::string>& addresses) {
@@ -66,7 +66,7 @@ Result<> complete(NettestConsoleOptions& options) {
     if (!nid) return std::unexpected(std::move(nid.error()));
     options.address = std::move(*nid);
   }
-  auto own = complete_address(options.address, {.pid = "*", .tmid = "*"});
+  auto own = look_up_address(options.address, {.pid = "*", .tmid = "*"});
   if (!own) return std::unexpected(std::move(own.error()));
   options.address = std::move(*own);
   options.plan.is_bulk = options.type == "bulk";

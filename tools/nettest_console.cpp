@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/shown.hpp"
+#include "tools/describe_failure.hpp"
 #include "tools/interrupt.hpp"
 #include "tools/now.hpp"
 
@@ -132,9 +133,12 @@ Result<NettestConsole::Json> NettestConsole::ask(const Agent& agent, Json comman
   };
   command["run"] = run_;
   command["number"] = ++number_;
-  if (auto sent = post_.send(agent.end_point, command); !sent)
-    return failure(sent.error().status, fmt::format("{}: start `fairlead nettest agent --address {}` there",
-                                                    sent.error().message, agent.address));
+  if (auto sent = post_.send(agent.end_point, command); !sent) {
+    const std::string& why = sent.error().message;
+    if (!is_program_missing(why)) return failure(sent.error().status, why);
+    return failure(sent.error().status,
+                   fmt::format("{}: start `fairlead nettest agent --address {}` there", why, agent.address));
+  }
   const Instant deadline = now() + timeout;
   while (auto letter = post_.receive(deadline)) {
     if (letter->from != agent.end_point) continue;

@@ -53,7 +53,8 @@ struct AmEnd {
       if (status != Status::ok) return std::unexpected(Error{status, 0, "a handler cannot be set"});
     endpoint->set_error_handler(
         [](void* end, am::Endpoint&, const am::Returned&) { static_cast<AmEnd*>(end)->has_failed = true; }, this);
-    endpoint->set_depth(std::min(options.depth, am::kDepthMax));
+    const Status status = endpoint->set_depth(std::min(options.depth, am::kDepthMax));
+    if (status != Status::ok) return std::unexpected(Error{status, 0, "the depth cannot be set"});
     return {};
   }
 

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
 #include <thread>
 #include <utility>
 
+#include "base/quantity.hpp"
 #include "base/shown.hpp"
 #include "observe/flight_recorder.hpp"
 #include "tools/command_line.hpp"
@@ -154,7 +156,12 @@ void add_flight(CLI::App& app, int& exit_code) {
   const auto pid = std::make_shared<pid_t>(0);
   CLI::App* flight =
       app.add_subcommand("flight", "print the flight recorder of a running process: its last events with each peer");
-  flight->add_option("PID", *pid, "the process")->required()->check(CLI::PositiveNumber.description(""));
+  flight->add_option("PID", *pid, "the process")->required()->check([](const std::string& text) {
+    const auto number = base::parse_quantity(text, "processes");
+    return number && *number >= 1 && *number <= std::numeric_limits<pid_t>::max()
+               ? std::string()
+               : fmt::format("'{}' is no process: `fairlead ps` and `fairlead top` list them", base::shown(text));
+  });
   flight->callback([pid, &exit_code] { exit_code = run_flight(*pid); });
 }
 

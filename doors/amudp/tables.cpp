@@ -42,7 +42,8 @@ int AM_SetExpectedResources(ep_t endpoint, int, int outstanding_requests) {
   if (outstanding_requests < 1 || outstanding_requests > AMUDP_MAX_NETWORKDEPTH)
     return fail(AM_ERR_BAD_ARG, "AM_SetExpectedResources", "want 1 to 1024 outstanding requests");
   if (endpoint->has_resources) return fail(AM_ERR_RESOURCE, "AM_SetExpectedResources", "it was called before");
-  endpoint->endpoint->set_depth(static_cast<unsigned>(outstanding_requests));
+  if (endpoint->endpoint->set_depth(static_cast<unsigned>(outstanding_requests)) != Status::ok)
+    return fail(AM_ERR_RESOURCE, "AM_SetExpectedResources", "the library cannot have so many");
   endpoint->has_resources = true;
   return AM_OK;
 }

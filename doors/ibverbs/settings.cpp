@@ -35,6 +35,7 @@ Settings read() {
   }
   const auto explains = given.find("FAIRLEAD_EXPLAIN");
   settings.explains = explains && explains->text == "1";
+  if (explains && !settings.explains && !explains->text.empty() && explains->text != "0") complain(*explains, "1 or 0");
   return settings;
 }
 

@@ -48,6 +48,6 @@ void set_log_handler(LogHandler handler);
 /// "LEVEL" applies to all topics, "TOPIC=LEVEL" to one. Separate several with commas; the last one wins. Topics that
 /// are not named get the default level. From then on these levels override the environment and the setting `log`.
 /// `invalid` names the word that is wrong. Any thread.
-Result<> set_log_levels(std::string_view levels);
+[[nodiscard]] Result<> set_log_levels(std::string_view levels);
 
 }  // namespace fairlead

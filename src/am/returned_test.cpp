@@ -44,10 +44,10 @@ TEST_P(ReturnedMessages, EachReasonHasItsCodeAndThePairGoesOn) {
   }
   run_good_requests(1000);
 
-  a.endpoint->set_translation_key(0, kKey + 1);
+  ASSERT_EQ(a.endpoint->set_translation_key(0, kKey + 1), Status::ok);
   ASSERT_EQ(a.endpoint->request_medium(0, kEcho, data, {}), Status::ok);
   expect_returned(Refusal::bad_tag, Operation::request_medium);
-  a.endpoint->set_translation_key(0, kKey);
+  ASSERT_EQ(a.endpoint->set_translation_key(0, kKey), Status::ok);
   b.endpoint->set_tag(Tag::none());
   ASSERT_EQ(a.endpoint->request(0, kEcho, {}), Status::ok);
   expect_returned(Refusal::bad_tag, Operation::request);

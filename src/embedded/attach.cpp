@@ -77,7 +77,10 @@ Result<std::optional<link::SealSettings>> read_keys(const engine::EngineOptions&
   if (!files) return std::nullopt;
   if (auto loaded = seal::load_libcrypto(); !loaded) return std::unexpected(std::move(loaded.error()));
   auto ring = files->read();
-  if (!ring) return std::unexpected(std::move(ring.error()));
+  if (!ring) {
+    ring.error().message = fmt::format("no key to seal with (FAIRLEAD_SEAL): {}", ring.error().message);
+    return std::unexpected(std::move(ring.error()));
+  }
   return link::SealSettings{.ring = std::make_shared<const seal::Keyring>(std::move(*ring)),
                             .required = options.seal_require()};
 }

@@ -299,9 +299,9 @@ observe::EngineFacts EmbeddedCore::facts() const {
   return driver_.engine().facts();
 }
 
-std::string EmbeddedCore::describe_peer(const base::SocketAddress& address) const {
+std::string EmbeddedCore::describe_failure(const base::SocketAddress& address, Status status) const {
   const Driver::Locked lock(driver_);
-  return driver_.engine().describe_peer(address, base::MonotonicClock::now());
+  return driver_.engine().describe_peer(address, base::MonotonicClock::now(), status);
 }
 
 std::string EmbeddedCore::describe_flight(const base::SocketAddress& address) const {

@@ -81,7 +81,7 @@ class EmbeddedCore final : public engine::Core {
   void watch_losses(engine::PortHandle port) override { driver_.port(port).watches_losses = true; }
   std::uint64_t dropped_no_buffer(engine::PortHandle port) const override;
   observe::EngineFacts facts() const override;
-  std::string describe_peer(const base::SocketAddress& address) const override;
+  std::string describe_failure(const base::SocketAddress& address, Status status) const override;
   std::string describe_flight(const base::SocketAddress& address) const override;
 
  private:

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <bit>
 #include <chrono>
 #include <utility>
 
@@ -15,10 +14,6 @@ Result<std::unique_ptr<shm::Transport>> open_shm(const base::SocketAddress& own,
                                                  const engine::EngineOptions& options) {
   const bool is_forced = options.path() == engine::PathChoice::shm;
   if (options.path() == engine::PathChoice::udp || (options.fault().has_faults() && !is_forced)) return nullptr;
-  const std::uint64_t ring_bytes = options.get(engine::Option::shm_ring);
-  if (!std::has_single_bit(ring_bytes)) {
-    return std::unexpected(Error{Status::invalid, 0, fmt::format("shm_ring {}: want a power of two", ring_bytes)});
-  }
   const std::uint64_t shared = options.get(engine::Option::shm_shared_max) & ~std::uint64_t{4095};
   const bool has_cma =
       options.get(engine::Option::shm_cma_max) != 0 || options.get(engine::Option::shm_cma_awake_max) != 0;
@@ -26,7 +21,7 @@ Result<std::unique_ptr<shm::Transport>> open_shm(const base::SocketAddress& own,
       own, epoch,
       {.directory = options.shm_directory(),
        .admits_all = options.admits_all_users(),
-       .ring_bytes = static_cast<std::uint32_t>(ring_bytes),
+       .ring_bytes = static_cast<std::uint32_t>(options.get(engine::Option::shm_ring)),
        .peers_max = static_cast<std::uint32_t>(options.get(engine::Option::shm_peers_max)),
        .arena_bytes = shared == 0 ? 0 : sizeof(onesided::SharedTables) + shared,
        .arena_head_bytes = sizeof(onesided::SharedTables),
@@ -34,7 +29,13 @@ Result<std::unique_ptr<shm::Transport>> open_shm(const base::SocketAddress& own,
        .identity_bytes = has_cma ? sizeof(onesided::OwnedRecords) : 0,
        .has_traced = options.get(engine::Option::shm_pull_max) != 0 && shm::TracedMemory::is_safe()});
   if (!connections) {
-    if (is_forced) return std::unexpected(std::move(connections.error()));
+    if (is_forced) {
+      connections.error().message = fmt::format(
+          "no shared memory with peers of this host, and path=shm permits no other "
+          "path: {}{}",
+          connections.error().message, options.shm_directory().empty() ? "" : ": correct FAIRLEAD_SHM_DIRECTORY");
+      return std::unexpected(std::move(connections.error()));
+    }
     base::log(LogLevel::warning, LogTopic::shm, own.to_string(),
               fmt::format("no shared memory with peers of this host, UDP instead: {}", connections.error().message));
     return nullptr;

@@ -13,7 +13,7 @@ namespace fairlead::embedded {
 
 /// Returns null if local peers are reached over UDP: by the options, or because there is no shared memory, which is
 /// logged. Injected faults concern datagrams, so with a fault plan all goes over UDP unless shared memory is forced.
-/// Errors: shm_ring is not a power of two; or shared memory is forced, and there is none.
+/// Error: shared memory is forced, and there is none.
 Result<std::unique_ptr<shm::Transport>> open_shm(const base::SocketAddress& own, std::uint64_t epoch,
                                                  const engine::EngineOptions& options);
 

@@ -196,7 +196,10 @@ class Core {
   /// bounded.
   virtual observe::EngineFacts facts() const = 0;
   /// Returns what is known of a peer, for an error text: "no ack from ... for 2.1 s (...)". Empty if it was never met.
-  virtual std::string describe_peer(const base::SocketAddress& address) const = 0;
+  std::string describe_peer(const base::SocketAddress& address) const { return describe_failure(address, Status::ok); }
+  /// Returns why an operation with a peer ended with `status`, as describe_peer(). Empty if the engine there is alive
+  /// and itself refused the operation: nothing has that port.
+  virtual std::string describe_failure(const base::SocketAddress& address, Status status) const = 0;
   /// Returns the last events with a peer, one line each, oldest first. Empty if nothing is known.
   virtual std::string describe_flight(const base::SocketAddress&) const { return {}; }
 };

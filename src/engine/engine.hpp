@@ -155,7 +155,8 @@ class Engine {
   static constexpr std::string_view kNat =
       "a NAT translates an address on the way; messages to connected peers pass, but bulk transfers and queue pairs "
       "need addresses that both ends can reach";
-  std::string describe_peer(const base::SocketAddress& address, base::Instant now) const;
+  /// As Core::describe_failure().
+  std::string describe_peer(const base::SocketAddress& address, base::Instant now, Status status = Status::ok) const;
   /// Returns the last events with a peer, one line each; empty if nothing is known.
   std::string describe_flight(const base::SocketAddress& address, base::Instant now) const;
   /// Stalls and losses that were detected since the last take_report(), as notes for the log.

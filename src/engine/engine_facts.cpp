@@ -61,6 +61,13 @@ std::string release_text(std::uint32_t release) {
   return fmt::format(", release {}.{}.{}", release >> 16, release >> 8 & 0xFF, release & 0xFF);
 }
 
+/// Returns whether an engine answers at the address.
+bool is_met(const transport::Transports& transports, const base::SocketAddress& address) {
+  if (transports.shm_transport() != nullptr && transports.shm_transport()->find(address)) return true;
+  const auto peer = transports.link().find(address);
+  return peer && transports.link().facts(*peer).is_connected;
+}
+
 /// Describes a peer that is not lost.
 std::string describe_present(const transport::Transports& transports, const base::SocketAddress& address,
                              base::Instant now) {
@@ -128,9 +135,10 @@ observe::EngineStats Engine::stats(bool wants_flights) {
   return stats;
 }
 
-std::string Engine::describe_peer(const base::SocketAddress& address, base::Instant now) const {
+std::string Engine::describe_peer(const base::SocketAddress& address, base::Instant now, Status status) const {
   std::string text = lost_peers_.describe(address, now);
-  if (!transports_) return text;
+  const bool is_there = text.empty() && (!transports_ || is_met(*transports_, address));
+  if (!transports_ || (is_there && status == Status::refused)) return text;
   if (text.empty()) text = describe_present(*transports_, address, now);
   const auto peer = transports_->link().find(address);
   if (peer && transports_->link().facts(*peer).is_translated) text += fmt::format("; {}", kNat);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <type_traits>
 #include <utility>
@@ -142,10 +143,15 @@ std::string_view name_today(std::string_view name) {
   return former == std::end(kFormer) ? name : row_of(former->now).name;
 }
 
+bool is_power_of_two(const OptionRow& row) {
+  return row.sentence.ends_with("a power of two");
+}
+
 Error out_of_range(const OptionRow& row, std::string_view text, std::string_view where) {
   return {Status::invalid, 0,
-          fmt::format("{} {}: want {} to {} {} (default {}), as {}; correct {}", row.name, text, row.value_min,
-                      row.value_max, row.unit, row.value_default, base::quantity_wanted(row.unit), where)};
+          fmt::format("{} {}: want {} to {} {}{} (default {}), as {}; correct {}", row.name, text, row.value_min,
+                      row.value_max, row.unit, is_power_of_two(row) ? ", a power of two" : "", row.value_default,
+                      base::quantity_wanted(row.unit), where)};
 }
 
 }  // namespace
@@ -269,7 +275,8 @@ Result<> EngineOptions::set(std::string_view name, std::string_view text) {
 
 Result<> EngineOptions::set(Option option, std::uint64_t value) {
   const OptionRow& row = row_of(option);
-  if (value < row.value_min || value > row.value_max) {
+  const bool is_in_range = value >= row.value_min && value <= row.value_max;
+  if (!is_in_range || (is_power_of_two(row) && !std::has_single_bit(value))) {
     return std::unexpected(out_of_range(row, fmt::format("{}", value), "it"));
   }
   values_[static_cast<std::size_t>(option)] = value;

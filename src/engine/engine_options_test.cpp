@@ -73,6 +73,21 @@ TEST(EngineOptions, TheEnvironmentOverlaysTheDefaults) {
   EXPECT_NE(refused.error().message.find("soon"), std::string::npos);
 }
 
+TEST(EngineOptions, WhatHasToBeAPowerOfTwoIsOne) {
+  for (const auto& [name, good, bad] : {std::tuple{"window_segments", "512", "1000"}, {"shm_ring", "128K", "100000"}}) {
+    EngineOptions options;
+    EXPECT_TRUE(options.set(name, good)) << name;
+    const auto refused = options.set(name, bad);
+    ASSERT_FALSE(refused) << name;
+    EXPECT_NE(refused.error().message.find("a power of two"), std::string::npos) << refused.error().message;
+  }
+  ::setenv("FAIRLEAD_SHM_RING", "100000", 1);
+  const auto refused = EngineOptions::from_environment();
+  ::unsetenv("FAIRLEAD_SHM_RING");
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("unset FAIRLEAD_SHM_RING"), std::string::npos) << refused.error().message;
+}
+
 TEST(EngineOptions, AFormerNameSetsTheOptionUntilTheNameOfTodayDoes) {
   for (const FormerOption& former : former_options()) {
     EngineOptions options;

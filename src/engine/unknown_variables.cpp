@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/shown.hpp"
 #include "base/similar.hpp"
@@ -17,12 +18,27 @@ constexpr VariableRow kOthers[] = {
     {"FAIRLEAD_DEVICE", "addresses with commas",
      "addresses of this host that are RDMA devices; default: all, IPv4 first"},
     {"FAIRLEAD_DEVICES", "1 to 16", "number of devices that an unmodified program sees"},
-    {"FAIRLEAD_EXPLAIN", "1",
+    {"FAIRLEAD_EXPLAIN", "1 or 0",
      "an unmodified program prints a report when it ends, with the causes of failed completions"},
     {"FAIRLEAD_PERSONALITY", "roce or ib", "the link that an unmodified program sees, RoCE or InfiniBand"},
 };
 constexpr std::string_view kFamilies[] = {"FAIRLEAD_AM_", "FAIRLEAD_TEST_"};
 constexpr std::size_t kNameMax = 64;
+
+/// Returns whether Kubernetes sets the variable in each container, for a service with the name "fairlead" or
+/// "fairlead-...": FAIRLEAD_SERVICE_HOST, FAIRLEAD_SERVICE_PORT_NAME, FAIRLEAD_PORT=udp://..., FAIRLEAD_PORT_20480_UDP.
+bool is_of_kubernetes(std::string_view name, std::string_view value) {
+  if (name.ends_with("_SERVICE_HOST") || name.contains("_SERVICE_PORT")) return true;
+  if (name.ends_with("_PORT")) return value.contains("://");
+  constexpr std::string_view kPort = "_PORT_";
+  const std::size_t port = name.rfind(kPort, name.find_first_of("0123456789"));
+  if (port == name.npos) return false;
+  const std::string_view rest = name.substr(port + kPort.size());
+  const std::string_view protocol = rest.substr(std::min(rest.find_first_not_of("0123456789"), rest.size()));
+  return protocol.size() < rest.size() && std::ranges::any_of(
+                                              std::array<std::string_view, 3>{"_TCP", "_UDP", "_SCTP"},
+                                              [&](std::string_view one) { return protocol.starts_with(one); });
+}
 
 std::vector<std::string_view> known_names() {
   std::vector<std::string_view> names;
@@ -58,9 +74,12 @@ std::vector<std::string> unknown_variables(std::span<const std::string_view> env
   const std::vector<std::string_view> known = known_names();
   std::vector<std::string> lines;
   for (const std::string_view entry : environment) {
-    const std::string_view name = entry.substr(0, entry.find('='));
+    const std::size_t equals = std::min(entry.find('='), entry.size());
+    const std::string_view name = entry.substr(0, equals), value = entry.substr(equals);
     const bool is_of_family = std::ranges::any_of(kFamilies, [&](auto family) { return name.starts_with(family); });
-    if (!name.starts_with(kOurs) || is_of_family || std::ranges::find(known, name) != known.end()) continue;
+    if (!name.starts_with(kOurs) || is_of_family || std::ranges::find(known, name) != known.end() ||
+        is_of_kubernetes(name, value))
+      continue;
     lines.push_back(complaint(name, known, name.size() - kOurs.size()));
   }
   return lines;

@@ -23,6 +23,20 @@ TEST(UnknownVariables, AMisspeltOneIsToldWithItsNearest) {
                           HasSubstr("did you mean FAIRLEAD_FLIGHT?"), HasSubstr("did you mean FAIRLEAD_PATH?")));
 }
 
+// Kubernetes sets them in every container of a namespace with a service called "fairlead", or "fairlead-path".
+TEST(UnknownVariables, WhatKubernetesSetsIsNotTold) {
+  EXPECT_THAT(unknown_variables(Environment{
+                  "FAIRLEAD_PORT=udp://10.0.0.1:20480", "FAIRLEAD_SERVICE_HOST=10.0.0.1", "FAIRLEAD_SERVICE_PORT=20480",
+                  "FAIRLEAD_SERVICE_PORT_UDP=20480", "FAIRLEAD_PORT_20480_UDP=udp://10.0.0.1:20480",
+                  "FAIRLEAD_PORT_20480_UDP_PROTO=udp", "FAIRLEAD_PORT_20480_UDP_PORT=20480",
+                  "FAIRLEAD_PORT_20480_UDP_ADDR=10.0.0.1", "FAIRLEAD_PATH_PORT=tcp://10.0.0.1:1",
+                  "FAIRLEAD_PATH_SERVICE_HOST=10.0.0.1", "FAIRLEAD_PATH_PORT_1_TCP_ADDR=10.0.0.1"}),
+              IsEmpty());
+  EXPECT_THAT(
+      unknown_variables(Environment{"FAIRLEAD_PORT=20480", "FAIRLEAD_PORT_20480=1", "FAIRLEAD_PORT_FIRS=20480"}),
+      testing::SizeIs(3));
+}
+
 TEST(UnknownVariables, OneThatIsLikeNothingIsToldAlone) {
   EXPECT_THAT(unknown_variables(Environment{"FAIRLEAD_QQQQQQQQQ=1"}),
               ElementsAre("FAIRLEAD_QQQQQQQQQ sets nothing (`fairlead options` lists the settings)"));

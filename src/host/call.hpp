@@ -37,7 +37,8 @@ struct Call {
   std::uint64_t version = kVersion;
   std::uint32_t kind = 0;
   std::uint32_t index = 0;         // of the port, chosen by the application
-  std::uint32_t number = 0;        // open_port: the port's number, or the first of `count`
+  std::uint32_t number = 0;        // open_port: the port's number, or the first of `count`. describe_peer: the Status
+                                   // with which an operation ended, or 0
   std::uint32_t count = 0;         // open_port: 0: exactly that port; else any of so many. list: most rows, or 0
   std::uint64_t application = 0;   // open_port, open_pairs: the secret from the answer to attach; list: where to begin
   std::uint64_t memory_bytes = 0;  // attach, open_pairs: size of the (second) descriptor sent along

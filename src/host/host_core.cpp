@@ -180,9 +180,10 @@ observe::EngineFacts HostCore::facts() const {
   return facts;
 }
 
-std::string HostCore::describe(Call::Kind kind, const base::SocketAddress& address) const {
+std::string HostCore::describe(Call::Kind kind, const base::SocketAddress& address, Status status) const {
   if (mark_.is_inherited()) return {};
-  auto answered = call({.kind = static_cast<std::uint32_t>(kind), .address = to_plain(address)});
+  auto answered = call(
+      {.kind = static_cast<std::uint32_t>(kind), .number = std::to_underlying(status), .address = to_plain(address)});
   return answered ? std::move(answered->text) : std::move(answered.error().message);
 }
 

@@ -358,7 +358,7 @@ std::string Service::describe(const engine::Core& core, const Call& call) {
     case Call::Kind::describe_flight:
       return core.describe_flight(peer);
     default:
-      return core.describe_peer(peer);
+      return core.describe_failure(peer, status_from(call.number));
   }
 }
 

@@ -328,15 +328,15 @@ const TurnedAway& Link::turned_away() const {
   return state_->sessions.turned_away();
 }
 
-void Link::unreachable(const base::SocketAddress& address, Obstacle obstacle, base::Instant now) {
+void Link::unreachable(const base::SocketAddress& address, Obstacle obstacle, base::Instant now, int send_errno) {
   Peer* peer = state_->peers.find(address);
   state_->trains.forget_last();
   if (peer == nullptr) return;
-  if (obstacle == Obstacle::not_let_out) peer->not_let_out_at = now;
+  peer->note({.what = obstacle, .at = now, .send_errno = send_errno});
   if (obstacle == Obstacle::not_let_out || peer->state != Peer::State::opening || !state_->sessions.has_room_for_news())
     return;
-  peer->has_no_route = obstacle == Obstacle::no_route;
-  state_->sessions.lose(*peer, peer->has_no_route ? Status::unreachable : Status::refused, now, true);
+  const bool is_refused = obstacle == Obstacle::nobody_listens;
+  state_->sessions.lose(*peer, is_refused ? Status::refused : Status::unreachable, now, true);
 }
 
 void Link::disconnect(PeerHandle handle, base::Instant now) {

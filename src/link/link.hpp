@@ -113,6 +113,10 @@ enum class Diagnosis : std::uint8_t {
   left,              // the peer said that its engine ends
   no_route,          // this host's kernel has no route to it
   not_let_out,       // a firewall of this host drops datagrams to it
+  not_sent,          // this host's kernel refuses to send to it (Notice::send_errno)
+  prohibited,        // a firewall on the way, or the peer's, rejects datagrams to it, by an ICMP message
+  told_by_icmp,      // nothing is heard, and an ICMP message names an obstacle (Notice::obstacle)
+  no_host,           // nothing is heard, and no host answers at its address (ARP, neighbour discovery)
   nothing_heard,     // neither short nor long datagrams: not running, wrong address, no route
   one_direction,     // the peer is heard, but does not hear this side
   stuck,             // the peer is heard, but does not continue a message that it has begun
@@ -131,6 +135,7 @@ enum class Obstacle : std::uint8_t {
   nobody_listens,
   no_route,     // no such host, no such network, an address of the other family
   not_let_out,  // a firewall of this host
+  prohibited,   // another firewall, by an ICMP message
 };
 
 /// The hello that was refused last, for the log.
@@ -152,12 +157,14 @@ struct Notice {
     forgotten,  // nothing was pending, and the place was needed or the peer forgot us; the handle is stale from now on
   } kind = Kind::connected;
   PeerHandle peer;
-  Status status = Status::ok;             // lost: unreachable, silent, restarted, refused
-  std::uint64_t target = 0;               // reassembly_lost: the value of set_target()
-  base::Duration silent_for{};            // lost: since the peer was heard last (or since the first attempt)
-  base::Duration resend_after{};          // lost: the timeout in force
-  std::uint32_t resends = 0;              // lost: of the oldest segment
-  Diagnosis diagnosis = Diagnosis::none;  // lost
+  Status status = Status::ok;              // lost: unreachable, silent, restarted, refused
+  std::uint64_t target = 0;                // reassembly_lost: the value of set_target()
+  base::Duration silent_for{};             // lost: since the peer was heard last (or since the first attempt)
+  base::Duration resend_after{};           // lost: the timeout in force
+  std::uint32_t resends = 0;               // lost: of the oldest segment
+  Diagnosis diagnosis = Diagnosis::none;   // lost
+  Obstacle obstacle = Obstacle::no_route;  // lost: of told_by_icmp
+  int send_errno = 0;                      // lost: of not_sent
   seal::Refused refused = seal::Refused::none;
 };
 
@@ -290,10 +297,11 @@ class Link {
   /// The hello that this link refused last, and the number of refused ones.
   const TurnedAway& turned_away() const;
 
-  /// Reports that the kernel cannot reach this address, and why. It ends a session only while the session opens, since
-  /// ICMP is not authenticated. A firewall of this host ends none: its rule may go away in time, otherwise it is the
-  /// diagnosis.
-  void unreachable(const base::SocketAddress& address, Obstacle obstacle, base::Instant now);
+  /// Reports that the kernel cannot reach this address, and why. `send_errno`: with which this host's kernel refused to
+  /// send; 0: an ICMP message says so. It ends a session only while the session opens, since ICMP is not authenticated,
+  /// and an interface may come back. Otherwise it is the diagnosis when the link gives up. A firewall of this host ends
+  /// none: its rule may go away in time.
+  void unreachable(const base::SocketAddress& address, Obstacle obstacle, base::Instant now, int send_errno = 0);
 
   /// Ends the conversation with a peer in any state. Pending messages end `canceled`. The peer is told once, together
   /// with the last ACK; if that is lost, it learns at its next segment. The peer is forgotten, and its handle becomes

@@ -22,6 +22,7 @@
 #include "base/time.hpp"
 #include "link/congestion_window.hpp"
 #include "link/half.hpp"
+#include "link/link.hpp"
 #include "link/message.hpp"
 #include "link/pacer.hpp"
 #include "link/path_mtu.hpp"
@@ -90,10 +91,22 @@ struct Peer {
   bool owes_hello_ack = false;    // for the candidate if there is one, else for the session
   std::uint32_t hellos = 0;
   base::Instant opening_since, hello_at;
-  bool has_no_route = false;
   Introduction introduction;  // by its last hello or hello_ack
 
-  base::Instant not_let_out_at;  // when this host last dropped a datagram to the peer
+  /// What prevented a datagram from reaching the peer.
+  struct Hindrance {
+    Obstacle what = Obstacle::no_route;
+    base::Instant at;
+    int send_errno = 0;  // 0: by ICMP
+    bool is_certain() const { return send_errno != 0 || what == Obstacle::not_let_out; }
+  };
+  std::optional<Hindrance> hindrance;  // the last one
+  /// Returns whether there was a hindrance since the session made progress, or since it began to open.
+  bool is_hindered() const { return hindrance && (state == State::opening || hindrance->at > last_progress); }
+  /// An ICMP message may be forged, so it does not hide what this host's kernel said.
+  void note(const Hindrance& other) {
+    if (other.is_certain() || !is_hindered() || !hindrance->is_certain()) hindrance = other;
+  }
 
   // Sealing: null if the session is not sealed.
   std::unique_ptr<SealedSession> sealed;

@@ -79,7 +79,7 @@ void Sessions::begin_opening(Peer& peer, base::Instant now) {
   peer.state = Peer::State::opening;
   peer.ours = peer.candidate ? peer.candidate->ours : greetings_.new_half();
   peer.opening_since = now;
-  peer.has_no_route = false;
+  peer.hindrance.reset();
   peer.hellos = 1;
   peer.owes_hello = true;
   peer.cookie = 0;
@@ -323,13 +323,18 @@ Diagnosis Sessions::diagnose(const Peer& peer, Status status, base::Instant now)
   if (peer.state == Peer::State::opening && peer.refused != seal::Refused::none) return Diagnosis::refused_there;
   const bool is_greeted = status == Status::unreachable && peer.is_greeted;
   if (status != Status::unreachable && status != Status::silent) return Diagnosis::none;
-  if (peer.state == Peer::State::opening && peer.has_no_route) return Diagnosis::no_route;
-  const base::Instant since = peer.state == Peer::State::opening ? peer.opening_since : peer.last_progress;
-  if (peer.not_let_out_at > since) return Diagnosis::not_let_out;
+  const bool is_hindered = peer.is_hindered();
+  if (is_hindered && peer.hindrance->is_certain())
+    return peer.hindrance->what == Obstacle::not_let_out ? Diagnosis::not_let_out : Diagnosis::not_sent;
+  if (is_hindered && peer.state == Peer::State::opening) {
+    if (peer.hindrance->what == Obstacle::no_route) return Diagnosis::no_route;
+    if (peer.hindrance->what == Obstacle::prohibited) return Diagnosis::prohibited;
+  }
   if (peer.mtu.is_below_least()) return Diagnosis::too_long;
   const bool is_heard = status == Status::silent && now - peer.last_heard < context_.options.give_up_after / 2;
   if (is_heard && peer.is_message_stuck) return Diagnosis::stuck;
-  return is_greeted || is_heard ? Diagnosis::one_direction : Diagnosis::nothing_heard;
+  if (is_greeted || is_heard) return Diagnosis::one_direction;
+  return is_hindered ? Diagnosis::told_by_icmp : Diagnosis::nothing_heard;
 }
 
 void Sessions::lose(Peer& peer, Status status, base::Instant now, bool is_told) {
@@ -345,6 +350,10 @@ void Sessions::lose(Peer& peer, Status status, base::Instant now, bool is_told) 
   }
 
   notice.diagnosis = diagnose(peer, status, now);
+  if (peer.hindrance) {
+    notice.obstacle = peer.hindrance->what;
+    notice.send_errno = peer.hindrance->send_errno;
+  }
   notice.refused = notice.diagnosis == Diagnosis::refused_here ? peer.refused_here : peer.refused;
 
   queues_.abandon(peer, status);

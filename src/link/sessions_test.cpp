@@ -122,6 +122,59 @@ TEST(LinkSession, WhatOurOwnFirewallDropsIsTheDiagnosis) {
   EXPECT_EQ(world.ends[0].notices.back().diagnosis, Diagnosis::not_let_out);
 }
 
+TEST(LinkSession, WhatAFirewallOnTheWayRejectsIsUnreachableAtOnce) {
+  World world(5);
+  world.weather.drops = [](std::size_t, auto) { return true; };
+  const std::uint64_t cookie = world.send(0, 1, 8);
+  world.run_for(1ms);
+  world.ends[0].link->unreachable(world.ends[1].address, Obstacle::prohibited, world.now);
+  world.run_for(1ms);
+  EXPECT_EQ(world.ends[0].sent[cookie].status, Status::unreachable);
+  EXPECT_EQ(world.ends[0].notices.back().diagnosis, Diagnosis::prohibited);
+}
+
+// ICMP may be forged: it ends no session, and is quoted when the link gives up.
+TEST(LinkSession, AnObstacleOfAnOpenSessionIsTheDiagnosis) {
+  struct Case {
+    Obstacle obstacle;
+    int send_errno;
+    Diagnosis diagnosis;
+  };
+  for (const Case& one : {Case{Obstacle::no_route, ENETUNREACH, Diagnosis::not_sent},
+                          Case{Obstacle::no_route, 0, Diagnosis::told_by_icmp},
+                          Case{Obstacle::nobody_listens, 0, Diagnosis::told_by_icmp},
+                          Case{Obstacle::prohibited, 0, Diagnosis::told_by_icmp}}) {
+    World world(5);
+    open_session(world);
+    world.weather.drops = [](std::size_t, auto) { return true; };
+    const std::uint64_t cookie = world.send(0, 1, 8);
+    world.run_for(100ms);
+    world.ends[0].link->unreachable(world.ends[1].address, one.obstacle, world.now, one.send_errno);
+    world.run_for(1ms);
+    EXPECT_FALSE(world.ends[0].sent[cookie].is_ended);
+    world.run_for(100ms);
+    world.ends[0].link->unreachable(world.ends[1].address, one.obstacle, world.now, 0);
+    world.run_until_ended();
+    EXPECT_EQ(world.ends[0].sent[cookie].status, Status::silent);
+    EXPECT_EQ(world.ends[0].notices.back().diagnosis, one.diagnosis);
+    EXPECT_EQ(world.ends[0].notices.back().obstacle, one.obstacle);
+    EXPECT_EQ(world.ends[0].notices.back().send_errno, one.send_errno);
+  }
+}
+
+TEST(LinkSession, AnObstacleThatIsPastIsNoDiagnosis) {
+  World world(5);
+  open_session(world);
+  world.ends[0].link->unreachable(world.ends[1].address, Obstacle::no_route, world.now, ENETUNREACH);
+  world.run_for(10ms);
+  world.send(0, 1, 8);
+  world.run_until_ended();
+  world.weather.drops = [](std::size_t, auto) { return true; };
+  world.send(0, 1, 8);
+  world.run_until_ended();
+  EXPECT_EQ(world.ends[0].notices.back().diagnosis, Diagnosis::nothing_heard);
+}
+
 TEST(LinkSession, ARestartedPeerEndsWhatWasPendingAndTheNextSubmitWorks) {
   World world(6);
   open_session(world);

@@ -204,6 +204,8 @@ TEST_F(CFaceTest, WhatIsWrongIsAStatusWithALine) {
   char told[] = "junk", failure[] = "junk";
   fairlead_net_end_point* const own = fairlead_net_machine_end_point(machine_);
   EXPECT_EQ(fairlead_net_machine_describe(nullptr, own, told, sizeof(told)), 0u);
+  EXPECT_EQ(fairlead_net_machine_describe_failure(machine_, nullptr, FAIRLEAD_REFUSED, told, sizeof(told)), 0u);
+  EXPECT_EQ(fairlead_net_machine_describe_failure(nullptr, own, FAIRLEAD_REFUSED, told, sizeof(told)), 0u);
   fairlead_net_end_point_free(own);
   EXPECT_EQ(fairlead_net_machine_failure(nullptr, failure, sizeof(failure)), FAIRLEAD_INVALID);
   EXPECT_EQ(std::string(told) + failure, "") << "whoever prints it prints nothing";

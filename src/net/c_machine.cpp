@@ -242,6 +242,16 @@ size_t fairlead_net_machine_describe(const fairlead_net_machine* machine, const 
   const auto describe = [&](const auto& own) { return c::write_text(own.describe(*c::meant(end_point)), text, size); };
   return asked(machine, std::size_t{0}, describe);
 }
+size_t fairlead_net_machine_describe_failure(const fairlead_net_machine* machine,
+                                             const fairlead_net_end_point* end_point, fairlead_status status,
+                                             char* text, size_t size) {
+  c::write_text("", text, size);
+  if (end_point == nullptr) return 0;
+  const auto describe = [&](const auto& own) {
+    return c::write_text(own.describe(*c::meant(end_point), static_cast<fairlead::Status>(status)), text, size);
+  };
+  return asked(machine, std::size_t{0}, describe);
+}
 
 // Buffers -----------------------------------------------------------------------------------------------------------
 

@@ -239,7 +239,9 @@ class FakeCore final : public engine::Core {
     return {.path = "fake", .counters = {{"fake.submissions", next_slot_}}, .peers = {}};
   }
   std::string describe_flight(const base::SocketAddress& peer) const override { return "met " + peer.to_string(); }
-  std::string describe_peer(const base::SocketAddress& peer) const override { return "never met " + peer.to_string(); }
+  std::string describe_failure(const base::SocketAddress& peer, Status status) const override {
+    return status == Status::refused ? std::string() : "never met " + peer.to_string();  // it is there, and refused it
+  }
 
  private:
   static constexpr std::uint32_t kEventsMax = 1U << 20;

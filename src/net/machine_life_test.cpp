@@ -35,6 +35,10 @@ TEST_F(MachineTest, StartsAndStops) {
   EXPECT_GT(machine_.message_size_max(), 0U);
   EXPECT_EQ(machine_.engine_counters().at(0).name, "fake.submissions");
   EXPECT_EQ(machine_.describe(own), "never met 127.0.0.1:20480");
+  EXPECT_EQ(machine_.describe(own, Status::silent), "never met 127.0.0.1:20480");
+  const std::string absent = machine_.describe(own, Status::refused);
+  EXPECT_TRUE(absent.starts_with("the process at 127.0.0.1@udp:20480 has no transfer machine 34:")) << absent;
+  EXPECT_EQ(machine_.describe(EndPoint(), Status::refused), "");
   EXPECT_EQ(machine_.describe_flight(own), "met 127.0.0.1:20480");
   EXPECT_EQ(machine_.describe_flight(EndPoint()), "");
   EXPECT_TRUE(machine_.stop_and_wait(StopMode::drain));

@@ -114,6 +114,17 @@ std::string MachinePort::describe(const EndPoint& end_point) const {
   return core->describe_peer(EndPointState::of(end_point)->remote.engine);
 }
 
+std::string MachinePort::describe(const EndPoint& end_point, Status status) const {
+  if (!core || !end_point) return {};
+  const engine::RemotePort& remote = EndPointState::of(end_point)->remote;
+  std::string known = core->describe_failure(remote.engine, status);
+  if (status != Status::refused || !known.empty()) return known;
+  return fmt::format(
+      "the process at {}:{} has no transfer machine {}:{}: is that the port of another program, or has the machine "
+      "stopped?",
+      nid_text(remote.engine), remote.engine.port, remote.port >> kTmidBits, remote.port & kTmidMax);
+}
+
 std::string MachinePort::describe_flight(const EndPoint& end_point) const {
   if (!core || !end_point) return {};
   return core->describe_flight(EndPointState::of(end_point)->remote.engine);

@@ -35,6 +35,7 @@ struct MachinePort {
   /// Implements TransferMachine::create_end_point() for a started machine.
   Result<EndPoint> create_end_point(std::string_view text);
   std::string describe(const EndPoint& end_point) const;
+  std::string describe(const EndPoint& end_point, Status status) const;
   std::string describe_flight(const EndPoint& end_point) const;
   /// Returns the count of messages that found no receive buffer.
   std::uint64_t dropped() const { return core ? core->dropped_no_buffer(handle) : dropped_at_end; }

@@ -2,7 +2,9 @@
 
 #include <fairlead/net/address.hpp>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <limits>
 #include <utility>
@@ -19,10 +21,17 @@ constexpr std::string_view kForm =
     "10.0.0.5@udp:20480:34:1, [::1]@udp:20480:34:1 or 0@lo:20480:34:1 (nid:pid:portal:tmid)";
 constexpr std::size_t kTextMax = 128;  // bytes; the longest IPv6 address with a zone needs less than 80
 
+/// Returns whether the address begins with a name, for example "localhost:20480".
+bool begins_with_name(std::string_view text) {
+  const std::string_view host = text.substr(0, text.find_first_of("@:"));
+  return std::ranges::any_of(host, [](unsigned char letter) { return std::isalpha(letter) && !std::isxdigit(letter); });
+}
+
 std::unexpected<Error> malformed(std::string_view text, std::string_view fault) {
   return std::unexpected(
       Error{Status::invalid, 0,
-            fmt::format("malformed address \"{}\": {}; write it as {}", base::shown(text, kTextMax), fault, kForm)});
+            fmt::format("malformed address \"{}\": {}; write it as {}{}", base::shown(text, kTextMax), fault, kForm,
+                        begins_with_name(text) ? "; resolve() returns the address of a host's name" : "")});
 }
 
 struct Parts {

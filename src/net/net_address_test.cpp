@@ -97,6 +97,12 @@ TEST(NetAddress, BadTextsAreRefusedWithTheRightForm) {
   EXPECT_FALSE(parse_address(std::string_view("0@lo:20480:34:1\0", 16)));
 }
 
+TEST(NetAddress, AHostsNameIsNoAddressButHasOne) {
+  for (const char* text : {"localhost:20480", "server", "node-7@udp:20480:34:1"})
+    EXPECT_NE(parse_address(text).error().message.find("resolve()"), std::string::npos) << text;
+  EXPECT_EQ(parse_address("10.0.0.5@udp:20480:34").error().message.find("resolve()"), std::string::npos);
+}
+
 TEST(NetAddress, NidsCompareWhateverTheRest) {
   EXPECT_EQ(compare_nids("10.0.0.5@udp:1:34:1", "10.0.0.5@udp:2:35:*").value(), std::strong_ordering::equal);
   const auto less = compare_nids("10.0.0.5@udp:1:34:1", "10.0.0.6@udp:1:34:1").value();

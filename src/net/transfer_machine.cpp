@@ -105,6 +105,10 @@ std::string TransferMachine::describe(const EndPoint& end_point) const {
   if (machine_->is_inherited()) return {};
   return machine_->ask([&](const MachinePort& port) { return port.describe(end_point); });
 }
+std::string TransferMachine::describe(const EndPoint& end_point, Status status) const {
+  if (machine_->is_inherited()) return {};
+  return machine_->ask([&](const MachinePort& port) { return port.describe(end_point, status); });
+}
 std::string TransferMachine::describe_flight(const EndPoint& end_point) const {
   if (machine_->is_inherited()) return {};
   return machine_->ask([&](const MachinePort& port) { return port.describe_flight(end_point); });

@@ -1,5 +1,5 @@
 #pragma once
-// Forged ICMP "too big" messages.
+// Forged ICMP messages.
 
 #include <arpa/inet.h>
 #include <net/if.h>
@@ -38,16 +38,17 @@ inline std::uint16_t internet_checksum(const std::byte* bytes, std::size_t size)
   return static_cast<std::uint16_t>(~sum);
 }
 
-/// Tells `from` that its datagrams to `to` are too long for a link with an MTU of 552.
-inline bool forge_too_big(const base::SocketAddress& from, const base::SocketAddress& to) {
+/// Tells `from` that its datagrams to `to` do not arrive, and why: `code` of ICMP_DEST_UNREACH.
+inline bool forge_unreachable(const base::SocketAddress& from, const base::SocketAddress& to, std::uint8_t code,
+                              std::uint16_t mtu = 0) {
   struct {
     icmphdr icmp;
     iphdr ip;
     udphdr udp;
   } lie{};
   lie.icmp.type = ICMP_DEST_UNREACH;
-  lie.icmp.code = ICMP_FRAG_NEEDED;
-  lie.icmp.un.frag.mtu = htons(552);
+  lie.icmp.code = code;
+  lie.icmp.un.frag.mtu = htons(mtu);
   lie.ip.version = 4;
   lie.ip.ihl = 5;
   lie.ip.tot_len = htons(1428);
@@ -63,6 +64,11 @@ inline bool forge_too_big(const base::SocketAddress& from, const base::SocketAdd
   victim.sin_addr.s_addr = lie.ip.saddr;
   return raw.is_open() && ::sendto(raw.get(), &lie, sizeof lie, 0, reinterpret_cast<const sockaddr*>(&victim),
                                    sizeof victim) == static_cast<ssize_t>(sizeof lie);
+}
+
+/// Tells `from` that its datagrams to `to` are too long for a link with an MTU of 552.
+inline bool forge_too_big(const base::SocketAddress& from, const base::SocketAddress& to) {
+  return forge_unreachable(from, to, ICMP_FRAG_NEEDED, 552);
 }
 
 }  // namespace fairlead::path

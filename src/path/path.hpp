@@ -36,14 +36,16 @@ struct Arrival {
   std::uint32_t datagram_size = 0;
 };
 
-/// A send error. ECONNREFUSED: the peer's port is closed (by ICMP). EHOSTUNREACH, ENETUNREACH, ...: the kernel has no
-/// route. EPERM: this host's firewall drops the datagram. EMSGSIZE: the datagram was too long. After EMSGSIZE
+/// A send error. ECONNREFUSED: the peer's port is closed (by ICMP). EHOSTUNREACH, ENETUNREACH, ...: there is no route.
+/// EPERM: this host's firewall drops the datagram. EMSGSIZE: the datagram was too long. After EMSGSIZE
 /// datagram_size_max() tells the current limit. A `size_hint` comes from an ICMP "too big" message of unknown origin;
 /// longer datagrams might still pass.
 struct Unreachable {
   base::SocketAddress to;
   int system_errno = 0;
   std::uint32_t size_hint = 0;
+  bool is_prohibited = false;  // a firewall on the way, or the peer's, rejects the datagram (by ICMP)
+  bool is_local = false;       // this host's kernel refused to send; else an ICMP message, which may be forged
 };
 
 /// Counters since the path was made; path_counter_rows.hpp describes each.
@@ -71,6 +73,10 @@ class Path {
 
   /// Returns at most out.size() of the errors noticed since the last call.
   virtual std::size_t unreachable(std::span<Unreachable> out) = 0;
+
+  /// Returns whether this host asked for the hardware address of the peer, and no host answered. It makes system calls:
+  /// only for error texts.
+  virtual bool is_host_missing(const base::SocketAddress&) const { return false; }
 
   /// The latest time of the next collect() although nothing arrives, because a path may hold datagrams back.
   virtual base::Instant next_deadline() const { return base::kNever; }

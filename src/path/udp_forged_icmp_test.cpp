@@ -1,4 +1,5 @@
-// An ICMP message "too big" may be forged: it must not stop existing traffic. Runs in its own network namespace.
+// An ICMP message "too big" may be forged: it must not stop existing traffic. Others tell why a datagram does not
+// arrive. Runs in network namespaces of its own.
 
 #include <gtest/gtest.h>
 
@@ -43,6 +44,48 @@ TEST(UdpForgedIcmp, TooBigStopsNeitherTrafficNorNewPeers) {
   ASSERT_EQ((*a)->unreachable(hints), 1U);
   EXPECT_EQ(hints[0].system_errno, EMSGSIZE);
   EXPECT_EQ(hints[0].size_hint, 552U - 28U) << "somebody says so: a hint, and no more";
+}
+
+// The errno of a firewall's rejection is that of a missing route.
+TEST(UdpForgedIcmp, AFirewallsRejectionIsTold) {
+  auto network = base::make_network();
+  if (!network) GTEST_SKIP() << network.error().message;
+  auto visit = base::NetworkVisit::enter(network->get());
+  ASSERT_TRUE(visit && bring_up_loopback());
+  auto path = UdpPath::open({.local = *base::SocketAddress::from_ip("127.0.0.1", 0)});
+  ASSERT_TRUE(path) << path.error().message;
+  const auto peer = *base::SocketAddress::from_ip("127.0.0.2", 20480);
+  std::array<Arrival, 4> none;
+  std::array<Unreachable, 4> hints;
+  for (const auto& [code, is_firewall] : {std::pair{ICMP_NET_ANO, true},
+                                          {ICMP_HOST_ANO, true},
+                                          {ICMP_PKT_FILTERED, true},
+                                          {ICMP_HOST_UNREACH, false},
+                                          {ICMP_PORT_UNREACH, false}}) {
+    ASSERT_TRUE(forge_unreachable((*path)->address(), peer, static_cast<std::uint8_t>(code)));
+    EXPECT_EQ((*path)->collect(none, {}), 0U);
+    ASSERT_EQ((*path)->unreachable(hints), 1U) << code;
+    EXPECT_EQ(hints[0].to, peer);
+    EXPECT_EQ(hints[0].is_prohibited, is_firewall) << code;
+    EXPECT_FALSE(hints[0].is_local) << "anybody may have sent it";
+  }
+}
+
+TEST(UdpPath, WhatTheOwnKernelRefusesIsCertain) {
+  auto network = base::make_network();
+  if (!network) GTEST_SKIP() << network.error().message;
+  auto visit = base::NetworkVisit::enter(network->get());
+  ASSERT_TRUE(visit && bring_up_loopback());
+  auto path = UdpPath::open({.local = *base::SocketAddress::from_ip("127.0.0.1", 0)});
+  ASSERT_TRUE(path) << path.error().message;
+  std::byte byte{};
+  const iovec piece{&byte, 1};
+  const Train train{.to = *base::SocketAddress::from_ip("10.0.0.5", 20480), .pieces = {&piece, 1}, .datagram_size = 1};
+  EXPECT_EQ((*path)->send({&train, 1}, {}), 1U);
+  std::array<Unreachable, 4> hints;
+  ASSERT_EQ((*path)->unreachable(hints), 1U);
+  EXPECT_TRUE(hints[0].is_local && !hints[0].is_prohibited);
+  EXPECT_NE(hints[0].system_errno, 0);
 }
 
 }  // namespace

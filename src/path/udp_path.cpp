@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/neighbours.hpp"
+
 namespace fairlead::path {
 namespace {
 
@@ -156,16 +158,16 @@ std::size_t UdpPath::send(std::span<const Train> trains, base::Instant) {
         return index;
       case UdpSocket::Sent::lost:
         count_loss(error);
-        if (error == EPERM) unreachable_.add({.to = train.to, .system_errno = EPERM});
+        if (error == EPERM) unreachable_.add({.to = train.to, .system_errno = EPERM, .is_local = true});
         break;
       case UdpSocket::Sent::too_big:
         counters_.send_too_big += 1;
         route_mtu_.forget(train.to);
-        unreachable_.add({.to = train.to, .system_errno = EMSGSIZE});
+        unreachable_.add({.to = train.to, .system_errno = EMSGSIZE, .is_local = true});
         break;
       case UdpSocket::Sent::failed:
         counters_.send_failed += 1;
-        unreachable_.add({.to = train.to, .system_errno = error});
+        unreachable_.add({.to = train.to, .system_errno = error, .is_local = true});
         break;
     }
   }
@@ -271,8 +273,8 @@ void UdpPath::read_errors(UdpSocket& socket) {
   for (std::size_t count = 0; count < kErrorsPerRead; ++count) {
     const auto error = socket.next_error();
     if (!error) return;
-    if (error->number == EMSGSIZE && error->size_hint == 0) route_mtu_.forget(error->to);
-    unreachable_.add({error->to, error->number, error->size_hint});
+    if (error->system_errno == EMSGSIZE && error->size_hint == 0) route_mtu_.forget(error->to);
+    unreachable_.add(*error);
   }
 }
 
@@ -280,6 +282,10 @@ std::size_t UdpPath::unreachable(std::span<Unreachable> out) {
   for (std::size_t slot = 0; slot <= options_.hot_sockets_max; ++slot)
     if (slots_[slot].socket) read_errors(*slots_[slot].socket);
   return unreachable_.take(out);
+}
+
+bool UdpPath::is_host_missing(const base::SocketAddress& peer) const {
+  return base::is_neighbour_missing(peer);
 }
 
 void UdpPath::set_hot(const base::SocketAddress& peer, bool is_hot) {

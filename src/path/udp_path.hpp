@@ -52,6 +52,7 @@ class UdpPath final : public Path {
   /// What the kernel granted of the buffer asked for. The kernel charges whole pages against twice this number: 832
   /// bytes for a small datagram, 2.3 KB for one of 1472 bytes.
   std::uint64_t receive_buffer_bytes() const override { return main().facts().receive_buffer_granted; }
+  bool is_host_missing(const base::SocketAddress& peer) const override;
   void set_hot(const base::SocketAddress& peer, bool is_hot) override;
   int descriptor() const override { return epoll_.get(); }
   int socket() const override { return main().descriptor(); }

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <linux/errqueue.h>
 #include <linux/filter.h>
+#include <linux/icmp.h>
+#include <linux/icmpv6.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <sys/socket.h>
@@ -23,6 +25,16 @@ std::uint32_t granted(int descriptor, int name) {
   socklen_t size = sizeof(value);
   ::getsockopt(descriptor, SOL_SOCKET, name, &value, &size);
   return static_cast<std::uint32_t>(std::max(value, 0)) / 2;  // the kernel doubles the requested size, for its overhead
+}
+
+/// Returns whether a firewall rejected the datagram, by its own word. The errno does not tell that.
+bool is_prohibited(const sock_extended_err& detail) {
+  constexpr int kAgainstPolicy = 5;  // ICMPv6: the source address failed a policy
+  const int code = detail.ee_code;
+  if (detail.ee_origin == SO_EE_ORIGIN_ICMP && detail.ee_type == ICMP_DEST_UNREACH)
+    return code == ICMP_NET_ANO || code == ICMP_HOST_ANO || code == ICMP_PKT_FILTERED;
+  return detail.ee_origin == SO_EE_ORIGIN_ICMP6 && detail.ee_type == ICMPV6_DEST_UNREACH &&
+         (code == ICMPV6_ADM_PROHIBITED || code == kAgainstPolicy);
 }
 
 }  // namespace
@@ -133,7 +145,7 @@ bool UdpSocket::share_port(bool is_shared) {
   return set_option(descriptor_.get(), SOL_SOCKET, SO_REUSEPORT, is_shared ? 1 : 0);
 }
 
-std::optional<UdpSocket::RemoteError> UdpSocket::next_error() {
+std::optional<Unreachable> UdpSocket::next_error() {
   if (!has_errors_) return std::nullopt;
   sockaddr_storage target{};
   std::byte payload{};  // the datagram that caused the error is not needed
@@ -150,15 +162,17 @@ std::optional<UdpSocket::RemoteError> UdpSocket::next_error() {
     has_errors_ = false;
     return std::nullopt;
   }
-  RemoteError found;
+  Unreachable found;
   for (cmsghdr* entry = CMSG_FIRSTHDR(&message); entry != nullptr; entry = CMSG_NXTHDR(&message, entry)) {
     const bool is_error = (entry->cmsg_level == IPPROTO_IP && entry->cmsg_type == IP_RECVERR) ||
                           (entry->cmsg_level == IPPROTO_IPV6 && entry->cmsg_type == IPV6_RECVERR);
     if (!is_error) continue;
     sock_extended_err detail{};
     std::memcpy(&detail, CMSG_DATA(entry), sizeof(detail));
-    found.number = static_cast<int>(detail.ee_errno);
-    const bool is_hint = found.number == EMSGSIZE && detail.ee_origin != SO_EE_ORIGIN_LOCAL;
+    found.system_errno = static_cast<int>(detail.ee_errno);
+    found.is_prohibited = is_prohibited(detail);
+    found.is_local = detail.ee_origin == SO_EE_ORIGIN_LOCAL;
+    const bool is_hint = found.system_errno == EMSGSIZE && !found.is_local;
     const std::uint32_t headers = detail.ee_origin == SO_EE_ORIGIN_ICMP ? 20 + 8 : 40 + 8;
     if (is_hint) found.size_hint = std::max(detail.ee_info, headers + 1) - headers;
   }

@@ -53,14 +53,9 @@ class UdpSocket {
   bool is_empty() const;  // whether no datagram waits
   void expect_errors() { has_errors_ = true; }
 
-  struct RemoteError {
-    base::SocketAddress to;
-    int number = 0;
-    std::uint32_t size_hint = 0;  // of an EMSGSIZE by ICMP
-  };
-  /// Returns one ICMP error about a datagram sent here. It makes no system call unless an earlier call hinted at an
-  /// error.
-  std::optional<RemoteError> next_error();
+  /// Returns one error about a datagram sent here, mostly by ICMP. It makes no system call unless an earlier call
+  /// hinted at an error.
+  std::optional<Unreachable> next_error();
 
   int descriptor() const { return descriptor_.get(); }
   int family() const { return family_; }

@@ -29,7 +29,8 @@ class UnreachableList {
 
  private:
   static bool is_same(const Unreachable& a, const Unreachable& b) {
-    return a.to == b.to && a.system_errno == b.system_errno && (a.size_hint == 0) == (b.size_hint == 0);
+    return a.to == b.to && a.system_errno == b.system_errno && (a.size_hint == 0) == (b.size_hint == 0) &&
+           a.is_prohibited == b.is_prohibited && a.is_local == b.is_local;
   }
 
   std::array<Unreachable, 64> entries_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cstring>
 #include <utility>
 
 #include "base/say.hpp"
@@ -19,13 +20,28 @@ double in_milliseconds(base::Duration duration) {
   return std::chrono::duration<double, std::milli>(duration).count();
 }
 
+std::string_view told_by_icmp(link::Obstacle obstacle) {
+  switch (obstacle) {
+    case link::Obstacle::nobody_listens:
+      return "nobody listens there: has the peer's process ended? Start it again";
+    case link::Obstacle::prohibited:
+      return "a firewall rejects the datagrams: permit UDP to that port in the rules of its host and of the routers "
+             "between";
+    default:
+      return "no way leads to that host: is it up, and the network between?";
+  }
+}
+
 std::string describe_status(const std::string& peer, const link::Notice& notice, double ago) {
   switch (notice.status) {
     case Status::unreachable:
       return fmt::format("never heard from {} in {:.1f} s ({} attempts): is the peer running, and its address right?",
                          peer, in_seconds(notice.silent_for), notice.resends + 1);
     case Status::refused:
-      return fmt::format("nobody listens at {} ({:.1f} s ago): start the peer, or check the port", peer, ago);
+      return fmt::format(
+          "nobody listens at {}, or a firewall rejects what is sent there ({:.1f} s ago): start the peer, or check the "
+          "port",
+          peer, ago);
     case Status::restarted:
       return fmt::format("{} restarted {:.1f} s ago: operations pending to the old process are lost; connect again",
                          peer, ago);
@@ -64,7 +80,9 @@ std::string LostPeers::describe(const base::SocketAddress& peer, base::Instant n
                        transport::describe(loss.offence));
   if (loss.has_left)
     return fmt::format("{} ended {:.1f} s ago, as it had announced: start it again", peer.to_string(), ago);
-  if (loss.notice.diagnosis == link::Diagnosis::no_route && peer.is_loopback())
+  const bool is_without_way =
+      loss.notice.diagnosis == link::Diagnosis::no_route || loss.notice.diagnosis == link::Diagnosis::not_sent;
+  if (is_without_way && peer.is_loopback())
     return fmt::format("cannot reach {} ({:.1f} s ago): is the interface lo down? `ip link set lo up`",
                        peer.to_string(), ago);
   std::string known = describe_diagnosis(peer.to_string(), loss, ago);
@@ -84,6 +102,24 @@ std::string LostPeers::describe_diagnosis(const std::string& peer, const Loss& l
       return fmt::format(
           "a firewall of this host drops datagrams to {} ({:.1f} s ago): see the output rules (`nft list ruleset`, "
           "`iptables -S OUTPUT`)",
+          peer, ago);
+    case link::Diagnosis::not_sent:
+      return fmt::format(
+          "cannot reach {} ({:.1f} s ago): this host's kernel refuses to send there ({}): is the interface up, does it "
+          "still have this engine's address, is there a route? See `ip address` and `ip route get`",
+          peer, ago, std::strerror(notice.send_errno));
+    case link::Diagnosis::prohibited:
+      return fmt::format(
+          "a firewall rejects datagrams to {} ({:.1f} s ago; ICMP: administratively prohibited): permit UDP to that "
+          "port in the rules of its host and of the routers between",
+          peer, ago);
+    case link::Diagnosis::told_by_icmp:
+      return fmt::format("no ack from {} for {:.1f} s, and an ICMP message says that {}", peer,
+                         in_seconds(notice.silent_for), told_by_icmp(notice.obstacle));
+    case link::Diagnosis::no_host:
+      return fmt::format(
+          "cannot reach {} ({:.1f} s ago): no host answers at that address (ARP or neighbour discovery, `ip "
+          "neighbour`): is the address right, and is that host up?",
           peer, ago);
     case link::Diagnosis::too_long:
       return fmt::format(

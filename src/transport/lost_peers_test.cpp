@@ -59,6 +59,29 @@ TEST(LostPeers, WithoutLoopbackTheRemedyIsToSetItUp) {
   EXPECT_THAT(peers.describe(here, base::Instant{1s}), HasSubstr("ip link set lo up"));
 }
 
+TEST(LostPeers, AnObstacleOnTheWayIsNamed) {
+  LostPeers peers(5s);
+  const auto text = [&](link::Notice lost) {
+    peers.add(kLost, lost, base::Instant{1s});
+    return peers.describe(kLost, base::Instant{2s});
+  };
+  EXPECT_THAT(text(notice(Status::unreachable, link::Diagnosis::prohibited)),
+              HasSubstr("a firewall rejects datagrams to 10.0.0.7:20480"));
+  EXPECT_THAT(text(notice(Status::refused)), HasSubstr("or a firewall rejects what is sent there"));
+  EXPECT_THAT(text(notice(Status::silent, link::Diagnosis::no_host)), HasSubstr("no host answers at that address"));
+  link::Notice not_sent = notice(Status::silent, link::Diagnosis::not_sent);
+  not_sent.send_errno = ENETUNREACH;
+  EXPECT_THAT(text(not_sent), AllOf(HasSubstr("cannot reach 10.0.0.7:20480"), HasSubstr("Network is unreachable")));
+  link::Notice told = notice(Status::silent, link::Diagnosis::told_by_icmp);
+  for (const auto& [obstacle, words] : {std::pair{link::Obstacle::nobody_listens, "nobody listens there"},
+                                        {link::Obstacle::prohibited, "a firewall rejects the datagrams"},
+                                        {link::Obstacle::no_route, "no way leads to that host"}}) {
+    told.obstacle = obstacle;
+    EXPECT_THAT(text(told),
+                AllOf(HasSubstr("no ack from 10.0.0.7:20480 for 2.0 s"), HasSubstr("ICMP"), HasSubstr(words)));
+  }
+}
+
 TEST(LostPeers, TheEndOfASharedConnectionHasItsCause) {
   LostPeers peers(5s);
   const auto text = [&](Status status, link::Diagnosis diagnosis, std::string reason = {}) {

@@ -10,9 +10,10 @@
 namespace fairlead::transport {
 namespace {
 
-link::Obstacle obstacle_of(int system_errno) {
-  if (system_errno == EPERM) return link::Obstacle::not_let_out;
-  return system_errno == ECONNREFUSED ? link::Obstacle::nobody_listens : link::Obstacle::no_route;
+link::Obstacle obstacle_of(const path::Unreachable& hint) {
+  if (hint.is_prohibited) return link::Obstacle::prohibited;
+  if (hint.system_errno == EPERM) return link::Obstacle::not_let_out;
+  return hint.system_errno == ECONNREFUSED ? link::Obstacle::nobody_listens : link::Obstacle::no_route;
 }
 
 }  // namespace
@@ -100,9 +101,26 @@ std::optional<link::Notice> Transports::next_notice(base::Instant now) {
       return notice;
     }
   }
-  const auto notice = link_.next_notice();
-  if (notice) on_link_notice(*notice, now);
+  auto notice = link_.next_notice();
+  if (!notice) return notice;
+  if (notice->kind == link::Notice::Kind::lost) look_for_host(*notice, now);
+  on_link_notice(*notice, now);
   return notice;
+}
+
+/// Asks the kernel whether a host answers at the address of a lost peer. The kernel gives up later than the link, and
+/// tells nobody about a host that goes away.
+void Transports::look_for_host(link::Notice& notice, base::Instant now) {
+  const bool is_unclear = notice.diagnosis == link::Diagnosis::nothing_heard ||
+                          notice.diagnosis == link::Diagnosis::no_route ||
+                          notice.diagnosis == link::Diagnosis::told_by_icmp;
+  if (!is_unclear) return;
+  if (now >= host_looks_end_) {
+    host_looks_end_ = now + kHostLooksFor;
+    host_looks_ = 0;
+  }
+  if (++host_looks_ > kHostLooks) return;  // whole networks go away: the engine has better things to do
+  if (path_->is_host_missing(link_.address(notice.peer))) notice.diagnosis = link::Diagnosis::no_host;
 }
 
 /// Reports why a peer is not reached over shared memory, if that was possible. Without a reason, only if the log wants
@@ -178,7 +196,8 @@ bool Transports::collect(base::Instant now) {
 }
 
 void Transports::take_hint(const path::Unreachable& hint, base::Instant now) {
-  if (hint.system_errno != EMSGSIZE) return link_.unreachable(hint.to, obstacle_of(hint.system_errno), now);
+  if (hint.system_errno != EMSGSIZE)
+    return link_.unreachable(hint.to, obstacle_of(hint), now, hint.is_local ? hint.system_errno : 0);
   const auto peer = link_.find(hint.to);
   if (!peer) return;
   if (hint.size_hint != 0) return link_.hint_datagram_size(*peer, hint.size_hint, now);

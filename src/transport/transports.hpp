@@ -183,11 +183,14 @@ class Transports {
   static constexpr std::size_t kBytesInPass = 128U << 10;  // bytes sent; then the pass polls for arrivals
   static constexpr std::uint32_t kNetworkLooks = 256;
   static constexpr base::Duration kTurnedAwayEvery = std::chrono::seconds(1);
+  static constexpr std::uint32_t kHostLooks = 64;  // most in kHostLooksFor
+  static constexpr base::Duration kHostLooksFor = std::chrono::seconds(1);
   static constexpr base::Duration kNetworkLookEvery = std::chrono::microseconds(20);
 
   std::size_t send_far(link::PeerHandle peer, const link::ShortSend& send, base::Instant now,
                        std::span<link::OperationHandle> names);
   Status meet(const base::SocketAddress& address, base::Instant now, link::PeerHandle& peer);
+  void look_for_host(link::Notice& notice, base::Instant now);
   void take_hint(const path::Unreachable& hint, base::Instant now);
   void end_arrival(base::Instant now);
   void report_path(const base::SocketAddress& address);
@@ -213,6 +216,8 @@ class Transports {
   bool is_emit_cut_short_ = false;   // there may be more to send at once
   std::uint32_t network_looks_ = 0;  // polls in vain since the last arrival, up to kNetworkLooks
   base::Instant network_look_at_{};  // time of the next poll, while only the shared-memory transport is in use
+  std::uint32_t host_looks_ = 0;     // before host_looks_end_
+  base::Instant host_looks_end_{};
   std::uint64_t trains_not_taken_ = 0;
   std::uint64_t turned_away_seen_ = 0;
   base::Instant turned_away_at_{};  // time of the next report of refused hellos

@@ -27,9 +27,9 @@ class Bundle {
   /// no_memory: the bundle has kEndpointsMax endpoints, or the engine has no free port.
   [[nodiscard]] Result<Endpoint*> add_endpoint();
   /// invalid: the endpoint belongs to another bundle.
-  Status free_endpoint(Endpoint& endpoint);
+  [[nodiscard]] Status free_endpoint(Endpoint& endpoint);
   /// The endpoint keeps its name, tables, segment and tag. invalid: it belongs to another bundle.
-  Status move_endpoint(Endpoint& endpoint, Bundle& to);
+  [[nodiscard]] Status move_endpoint(Endpoint& endpoint, Bundle& to);
 
   /// Makes progress, then runs the handlers of arrived messages, at most DomainSettings::poll_max of them. bad_state:
   /// called in a handler.
@@ -48,7 +48,7 @@ class Bundle {
 
   /// Starts a thread of the bundle that runs handlers as messages arrive, until stop_interrupts(). The bundle becomes
   /// parallel.
-  Status start_interrupts();
+  [[nodiscard]] Status start_interrupts();
   void stop_interrupts();
 
  private:

@@ -57,14 +57,14 @@ class Endpoint {
   [[nodiscard]] Status map(std::uint32_t index, const Name& name, std::uint64_t key);
   [[nodiscard]] Status map_any(std::uint32_t& index, const Name& name, std::uint64_t key);
   /// Outstanding requests end as if their replies were lost. not_available: the index is not mapped.
-  Status unmap(std::uint32_t index);
-  Status set_translation_key(std::uint32_t index, std::uint64_t key);
+  [[nodiscard]] Status unmap(std::uint32_t index);
+  [[nodiscard]] Status set_translation_key(std::uint32_t index, std::uint64_t key);
   /// not_available: the index is not mapped. invalid: it is out of range.
   [[nodiscard]] Status translation(std::uint32_t index, Name& name, std::uint64_t& key) const;
   /// One line for a report about the process behind an index: when it was last heard from, or why it is gone.
   std::string describe(std::uint32_t index) const;
   /// The maximum of outstanding requests to one peer, 1 to kDepthMax.
-  Status set_depth(unsigned depth);
+  [[nodiscard]] Status set_depth(unsigned depth);
   unsigned depth() const;
   /// Requests to all peers that have no reply yet.
   std::size_t outstanding() const;

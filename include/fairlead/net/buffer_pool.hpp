@@ -48,7 +48,7 @@ class BufferPool {
 
   /// Adds `count` new buffers without a colour, and returns how many it could make. If it could make none, returns the
   /// error of Buffer::allocate().
-  Result<std::size_t> provision(std::size_t count);
+  [[nodiscard]] Result<std::size_t> provision(std::size_t count);
   /// Destroys the least recently used buffer of the pool. False if the pool has no more than `threshold` buffers.
   bool prune();
 

@@ -138,8 +138,8 @@ class TransferMachine {
   /// Change Provision::length or ::colour for the buffers that the engine takes from now on. A smaller length does not
   /// return posted buffers. `bad_state`: no pool is attached, or the machine is not initialized, starting or started.
   /// `invalid`: the pool has no such colour.
-  Status set_receive_length(std::uint32_t length);
-  Status set_receive_colour(std::uint32_t colour);
+  [[nodiscard]] Status set_receive_length(std::uint32_t length);
+  [[nodiscard]] Status set_receive_colour(std::uint32_t colour);
   /// How many buffers of Provision::length are missing because the pool is empty. The engine posts them as soon as the
   /// pool has buffers.
   std::uint32_t receive_deficit() const;
@@ -147,7 +147,7 @@ class TransferMachine {
   /// Requests a machine event of kind `statistics` at this interval while the machine is started. Its text holds the
   /// address, the dropped messages, and to_record() of the statistics. `bad_state` unless initialized; `invalid`: not
   /// in 1 ms..1 day.
-  Result<> report_statistics(Duration every);
+  [[nodiscard]] Result<> report_statistics(Duration every);
 
   // ---- start and stop
 
@@ -164,7 +164,7 @@ class TransferMachine {
   /// caller's thread delivers the event. The same holds with synchronous delivery if no buffer is queued. Otherwise,
   /// with synchronous delivery, go on delivering until the machine is stopped, or use stop_and_wait(). `bad_state`
   /// unless initialized, starting or started; stop(abort) is also allowed while stopping.
-  Result<> stop(StopMode mode);
+  [[nodiscard]] Result<> stop(StopMode mode);
   /// Calls stop() and waits until the machine is stopped. `bad_state` in a callback of this machine.
   Result<> stop_and_wait(StopMode mode);
 
@@ -185,7 +185,10 @@ class TransferMachine {
   /// `bad_state` unless started.
   [[nodiscard]] Result<EndPoint> create_end_point(std::string_view address);
   /// One line about the host behind an end point: when it was last heard from, what is in flight.
-  std::string describe(const EndPoint& end_point) const;
+  [[nodiscard]] std::string describe(const EndPoint& end_point) const;
+  /// One line that explains why an operation with an end point ended with `status`: what happened to its host, or that
+  /// the process there has no such transfer machine.
+  [[nodiscard]] std::string describe(const EndPoint& end_point, Status status) const;
   /// The last events with that host for a report, one per line, oldest first (docs/flight-recorder.md). Empty if there
   /// are none.
   std::string describe_flight(const EndPoint& end_point) const;

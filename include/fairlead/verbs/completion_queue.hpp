@@ -70,7 +70,7 @@ class CompletionQueue {
   /// progress. Returns how many completions it took, at least one unless `out` is empty. ETIMEDOUT: the deadline
   /// passed. EIO: the queue has overrun and is empty. EINVAL: the queue has a channel or on_event, whose events this
   /// call would take. One thread at a time.
-  Result<std::size_t> wait(std::span<WorkCompletion> out, Instant deadline);
+  [[nodiscard]] Result<std::size_t> wait(std::span<WorkCompletion> out, Instant deadline);
 
   /// Arms the queue: the next completion raises one event. With solicited_only, the next completion that is solicited
   /// or failed does. A queue armed for any completion stays so when this call asks for solicited ones. EINVAL: the

@@ -20,7 +20,7 @@ class ProtectionDomain {
  public:
   [[nodiscard]] static Result<ProtectionDomain> allocate(const Context& context);
   /// EBUSY, and nothing changed, while it contains a region, queue pair, shared receive queue or address handle.
-  Result<> deallocate();
+  [[nodiscard]] Result<> deallocate();
 
   const std::shared_ptr<DomainState>& state() const noexcept { return state_; }
 

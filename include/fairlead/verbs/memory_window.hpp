@@ -27,7 +27,7 @@ class MemoryWindow {
   ~MemoryWindow();
 
   /// Its keys become invalid at once.
-  Result<> deallocate();
+  [[nodiscard]] Result<> deallocate();
 
   WindowType type() const noexcept;
   /// The key assigned by allocate(). All keys of the window share its upper 24 bits.

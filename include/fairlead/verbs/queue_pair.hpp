@@ -194,7 +194,7 @@ class QueuePair {
   /// forbid unsealed traffic with the group's address. Otherwise the kernel's errno, with the remedy.
   [[nodiscard]] Result<> attach_multicast(const Gid& group, std::uint16_t lid = 0);
   /// EINVAL: the queue pair is not attached to this group.
-  Result<> detach_multicast(const Gid& group);
+  [[nodiscard]] Result<> detach_multicast(const Gid& group);
 
   /// Post in order; `taken` is the number posted. Return 0, ENOMEM (the queue is full) or EINVAL (opcode, number of
   /// SGEs, inline length or state).
