@@ -6,6 +6,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "base/network_namespace.hpp"
+#include "tests/attacked_pair.hpp"
 #include "tests/child_process.hpp"
 #include "tests/kernel_queue.hpp"
 #include "tests/two_namespaces.hpp"
@@ -94,19 +96,33 @@ TEST_F(CausesBetweenHosts, AFirewallThatRejectsIsNamed) {
               AllOf(HasSubstr("a firewall rejects datagrams to 10.77.0.2:20480"), Not(HasSubstr("no route"))));
 }
 
-TEST_F(CausesBetweenHosts, AnInterfaceThatGoesDownIsNamed) {
-  ChildProcess server(two_.enter_second({FAIRLEAD_COMMAND, "bulkping", "server", "--address", "10.77.0.2"}));
-  ASSERT_TRUE(server.wait_for_text("serving at", kStartsWithin)) << server.error_output();
-  ChildProcess client(two_.enter_first({"env", "FAIRLEAD_GIVE_UP_AFTER=2s", FAIRLEAD_COMMAND, "bulkping", "client",
-                                        "--server", "10.77.0.2", "--loops", "100000000", "--bulk-size", "4K",
-                                        "--bulk-timeout", "6s", "--message-timeout", "6s", "--quiet"}));
-  const auto has_work = [&] { return cpu_time_of(server.pid()).value() > 100ms; };
-  for (int look = 0; look < 4000 && client.wait(5ms) < 0 && !has_work(); ++look) continue;
-  ASSERT_TRUE(has_work()) << client.error_output();
-  ASSERT_EQ(run(two_.enter_first({"ip", "link", "set", "fl0", "down"})).exit_code, 0);
-  EXPECT_EQ(client.wait(kFailsWithin), 1);
-  EXPECT_THAT(client.error_output(),
-              AllOf(HasSubstr("kernel refuses to send there"), HasSubstr("is the interface up")));
+// In an open session: the kernel refuses to send from an address that this host no longer has.
+TEST(Causes, AnOwnAddressThatGoesAwayIsNamed) {
+  const auto network = base::make_network();
+  if (!network) GTEST_SKIP() << network.error().message;
+  const auto visit = base::NetworkVisit::enter(network->get());
+  ASSERT_TRUE(visit) << visit.error().message;
+  for (const char* words : {"link set lo up", "link add d0 type veth peer name d1", "address add 10.78.0.1/32 dev d0",
+                            "address add 10.78.0.2/32 dev d0", "link set d0 up"})
+    ASSERT_EQ(run({"sh", "-c", fmt::format("ip {}", words)}).exit_code, 0) << words;
+  const Node::Settings soon{{"give_up_after", "1s"}};
+  const Node here("10.78.0.1", soon), there("10.78.0.2", soon);
+  std::vector<std::byte> bytes(8, std::byte{1}), inbox(64);
+  const iovec memory{bytes.data(), bytes.size()}, room{inbox.data(), inbox.size()};
+  const auto send = [&] {
+    engine::OperationHandle name;
+    EXPECT_EQ(here.core->send(here.port, {.to = there.name(), .part = {.memory = {&memory, 1}, .length = 8}}, name),
+              Status::ok);
+    const auto end = here.next();
+    return end ? end->status : Status::timed_out;
+  };
+  engine::OperationHandle name;
+  ASSERT_EQ(there.core->post_receive(there.port, {.memory = {&room, 1}, .size_min = 8}, name), Status::ok);
+  ASSERT_EQ(send(), Status::ok);
+  ASSERT_EQ(run({"ip", "address", "del", "10.78.0.1/32", "dev", "d0"}).exit_code, 0);
+  EXPECT_EQ(send(), Status::silent);
+  const std::string why = here.core->describe_peer(there.core->address());
+  EXPECT_THAT(why, AllOf(HasSubstr("kernel refuses to send there"), HasSubstr("does it still have this engine's")));
 }
 
 // An engine is there, but not the machine: the path to it is not the cause.

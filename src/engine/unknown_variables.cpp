@@ -29,7 +29,7 @@ constexpr std::size_t kNameMax = 64;
 /// "fairlead-...": FAIRLEAD_SERVICE_HOST, FAIRLEAD_SERVICE_PORT_NAME, FAIRLEAD_PORT=udp://..., FAIRLEAD_PORT_20480_UDP.
 bool is_of_kubernetes(std::string_view name, std::string_view value) {
   if (name.ends_with("_SERVICE_HOST") || name.contains("_SERVICE_PORT")) return true;
-  if (name.ends_with("_PORT")) return value.contains("://");
+  if (name.ends_with("_PORT") && value.contains("://")) return true;
   constexpr std::string_view kPort = "_PORT_";
   const std::size_t port = name.rfind(kPort, name.find_first_of("0123456789"));
   if (port == name.npos) return false;
