@@ -221,7 +221,6 @@ TEST_F(BadInput, ACommandLineThatIsWrongSendsNothing) {
       client({"--address", "127.0.0.1@udp:0"}),
       client({"-q", "-v"}),
       client_of(""),
-      client_of("no-such"),
       client_of("127.0.0"),
       client_of("127.0.0.1@tcp"),
       client_of("127.0.0.1@udp:x"),

@@ -26,7 +26,7 @@ TEST(BulkpingAddress, ANameIsLookedUp) {
   EXPECT_EQ(look_up_address("localhost", {}).value(), "127.0.0.1@udp:20480:39:12");
   EXPECT_EQ(look_up_address("localhost:5000", {}).value(), "127.0.0.1@udp:5000:39:12");
   EXPECT_EQ(look_up_address("localhost@udp:5000:1:2", {}).value(), "127.0.0.1@udp:5000:1:2");
-  const auto unknown = look_up_address("no-such-host.invalid", {});
+  const auto unknown = look_up_address("no..such", {});  // no name server is asked for such a name
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().status, Status::not_available);
   EXPECT_NE(unknown.error().message.find("is the name right?"), std::string::npos) << unknown.error().message;

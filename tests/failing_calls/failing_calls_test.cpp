@@ -165,9 +165,11 @@ class FailingCalls : public testing::TestWithParam<std::tuple<Script, bool>> {
     const auto expect = [&](bool is_right, const std::string& fault) {
       if (!is_right) faults.push_back(fault);
     };
-    expect(own.error[0] == 0 || own.is_status || std::string(own.error).contains(std::strerror(refusal.error)),
-           "it does not say what the kernel said");
-    expect(own.error[0] != 0 || other.error[0] == 0, "only the other one failed");
+    const std::string said = own.error;
+    const bool is_named = said.contains(std::strerror(refusal.error)) ||
+                          (refusal.error == ENOMEM && said.contains("no memory"));  // short: it needs none itself
+    expect(said.empty() || own.is_status || is_named, "it does not say what the kernel said");
+    expect(!said.empty() || other.error[0] == 0, "only the other one failed");
     for (int i = 0; i < 2; ++i) {
       const Report& report = reports_[i];
       if (!report.is_over) continue;
