@@ -86,7 +86,7 @@ INSTANTIATE_TEST_SUITE_P(
                     BadSetting{{"FAIRLEAD_SEAL=psk:/nonexistent"}, "/nonexistent"},
                     BadSetting{{"FAIRLEAD_DEVICE=1.2.3.4"}, "correct or unset FAIRLEAD_DEVICE"},
                     BadSetting{{"FAIRLEAD_DEVICE=127.0.0.1,1.2.3.4"}, "names 1.2.3.4, but no interface"},
-                    BadSetting{{"FAIRLEAD_DEVICES=abc"}, "want a number from 1 to 16"},
+                    BadSetting{{"FAIRLEAD_DEVICES=abc"}, "want 1 to 16"},
                     BadSetting{{"FAIRLEAD_EXPLAIN=yes"}, "want 1 or 0"},
                     BadSetting{{"FAIRLEAD_PERSONALITY=eth"}, "want roce or ib"}));
 

@@ -10,43 +10,18 @@
 #include <string_view>
 #include <vector>
 
-#include "base/quantity.hpp"
 #include "base/settings.hpp"
 #include "base/shown.hpp"
+#include "engine/unknown_variables.hpp"
 #include "tools/doctor_host.hpp"
 
 namespace fairlead::tools {
 namespace {
 
-bool is_personality(std::string_view text) {
-  return text == "roce" || text == "ib";
-}
-
-bool is_device_count(std::string_view text) {
-  constexpr std::uint64_t kDevicesMax = 16;
-  const auto count = base::parse_quantity(text, "devices");
-  return count && *count >= 1 && *count <= kDevicesMax;
-}
-
-bool is_switch(std::string_view text) {
-  return text == "0" || text == "1";
-}
-
-/// A variable that the library of unmodified programs reads.
-struct ProgramVariable {
-  std::string_view name, wanted;
-  bool (*is_good)(std::string_view);
-};
-constexpr ProgramVariable kVariables[] = {
-    {"FAIRLEAD_PERSONALITY", "roce or ib", is_personality},
-    {"FAIRLEAD_DEVICES", "a number from 1 to 16", is_device_count},
-    {"FAIRLEAD_EXPLAIN", "1 or 0", is_switch},
-};
-
 void look_at_variables(Findings& findings, const base::Settings& settings) {
-  for (const ProgramVariable& variable : kVariables) {
+  for (const engine::VariableRow& variable : engine::other_variables()) {
     const auto given = settings.find(variable.name);
-    if (!given || given->text.empty() || variable.is_good(given->text)) continue;
+    if (variable.is_good == nullptr || !given || given->text.empty() || variable.is_good(given->text)) continue;
     findings.push_back(
         {Verdict::trouble, "device",
          fmt::format("{}='{}' is ignored: want {}", given->where, base::shown(given->text), variable.wanted),

@@ -4,13 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <deque>
 #include <iterator>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "tools/explain_word.hpp"
+#include "verbs/status_texts.hpp"
 
 namespace fairlead::tools {
 namespace {
@@ -24,61 +23,34 @@ struct CompletionWord {
   std::string_view name, sentence;
 };
 
-constexpr std::string_view kNeverReported = "never reported by Fairlead: ";
+constexpr std::string_view kStatusKind = "completion status", kEventKind = "asynchronous event";
 
-/// A number of <infiniband/verbs.h> that no device of Fairlead reports.
-struct AbsentWord {
-  std::uint32_t number;
-  std::string_view name, sentence;
+// Numbers of <infiniband/verbs.h> that no device of Fairlead reports.
+constexpr Word kAbsentStatuses[] = {
+    {kStatusKind, 3, "IBV_WC_LOC_EEC_OP_ERR", "never reported by Fairlead: it concerns reliable datagrams"},
+    {kStatusKind, 14, "IBV_WC_LOC_RDD_VIOL_ERR", "never reported by Fairlead: it concerns reliable datagrams"},
+    {kStatusKind, 15, "IBV_WC_REM_INV_RD_REQ_ERR", "never reported by Fairlead: it concerns reliable datagrams"},
+    {kStatusKind, 16, "IBV_WC_REM_ABORT_ERR",
+     "never reported by Fairlead: an adapter reports with it that the peer gave the operation up"},
+    {kStatusKind, 17, "IBV_WC_INV_EECN_ERR", "never reported by Fairlead: it concerns reliable datagrams"},
+    {kStatusKind, 18, "IBV_WC_INV_EEC_STATE_ERR", "never reported by Fairlead: it concerns reliable datagrams"},
+    {kStatusKind, 20, "IBV_WC_RESP_TIMEOUT_ERR",
+     "never reported by Fairlead: an adapter reports with it that a response did not come in time"},
+    {kStatusKind, 22, "IBV_WC_TM_ERR", "never reported by Fairlead: it concerns tag matching"},
+    {kStatusKind, 23, "IBV_WC_TM_RNDV_INCOMPLETE", "never reported by Fairlead: it concerns tag matching"},
 };
 
-constexpr AbsentWord kAbsentStatuses[] = {
-    {3, "IBV_WC_LOC_EEC_OP_ERR", "it concerns reliable datagrams"},
-    {14, "IBV_WC_LOC_RDD_VIOL_ERR", "it concerns reliable datagrams"},
-    {15, "IBV_WC_REM_INV_RD_REQ_ERR", "it concerns reliable datagrams"},
-    {16, "IBV_WC_REM_ABORT_ERR", "an adapter reports with it that the peer gave the operation up"},
-    {17, "IBV_WC_INV_EECN_ERR", "it concerns reliable datagrams"},
-    {18, "IBV_WC_INV_EEC_STATE_ERR", "it concerns reliable datagrams"},
-    {20, "IBV_WC_RESP_TIMEOUT_ERR", "an adapter reports with it that a response did not come in time"},
-    {22, "IBV_WC_TM_ERR", "it concerns tag matching"},
-    {23, "IBV_WC_TM_RNDV_INCOMPLETE", "it concerns tag matching"},
+constexpr Word kAbsentEvents[] = {
+    {kEventKind, 6, "IBV_EVENT_PATH_MIG", "never reported by Fairlead: a queue pair has no alternate path"},
+    {kEventKind, 7, "IBV_EVENT_PATH_MIG_ERR", "never reported by Fairlead: a queue pair has no alternate path"},
+    {kEventKind, 11, "IBV_EVENT_LID_CHANGE",
+     "never reported by Fairlead: the LID follows from the address of the device"},
+    {kEventKind, 12, "IBV_EVENT_PKEY_CHANGE", "never reported by Fairlead: the table of keys does not change"},
+    {kEventKind, 13, "IBV_EVENT_SM_CHANGE", "never reported by Fairlead: there is no subnet manager"},
+    {kEventKind, 17, "IBV_EVENT_CLIENT_REREGISTER", "never reported by Fairlead: there is no subnet manager"},
+    {kEventKind, 19, "IBV_EVENT_WQ_FATAL",
+     "never reported by Fairlead: there are no work queues apart from queue pairs"},
 };
-
-constexpr AbsentWord kAbsentEvents[] = {
-    {6, "IBV_EVENT_PATH_MIG", "a queue pair has no alternate path"},
-    {7, "IBV_EVENT_PATH_MIG_ERR", "a queue pair has no alternate path"},
-    {11, "IBV_EVENT_LID_CHANGE", "the LID follows from the address of the device"},
-    {12, "IBV_EVENT_PKEY_CHANGE", "the table of keys does not change"},
-    {13, "IBV_EVENT_SM_CHANGE", "there is no subnet manager"},
-    {17, "IBV_EVENT_CLIENT_REREGISTER", "there is no subnet manager"},
-    {19, "IBV_EVENT_WQ_FATAL", "there are no work queues apart from queue pairs"},
-};
-
-// As ibv_wc_status_str() of the ibverbs library, by number.
-constexpr std::string_view kStatusTexts[] = {"success",
-                                             "local length error",
-                                             "local QP operation error",
-                                             "local EE context operation error",
-                                             "local protection error",
-                                             "Work Request Flushed Error",
-                                             "memory window bind error",
-                                             "bad response error",
-                                             "local access error",
-                                             "remote invalid request error",
-                                             "remote access error",
-                                             "remote operation error",
-                                             "transport retry counter exceeded",
-                                             "RNR retry counter exceeded",
-                                             "local RDD violation error",
-                                             "remote invalid RD request",
-                                             "aborted error",
-                                             "invalid EE context number",
-                                             "invalid EE context state",
-                                             "fatal error",
-                                             "response timeout error",
-                                             "general error",
-                                             "tag matching error",
-                                             "tag matching rendezvous incomplete"};
 
 constexpr CompletionWord kStatuses[] = {
     {WcStatus::success, "IBV_WC_SUCCESS", "it worked"},
@@ -169,20 +141,14 @@ constexpr Word kStates[] = {
 };
 static_assert(std::size(kStates) == std::to_underlying(verbs::QpState::err) + 1);
 
-/// Returns the sentence of a number that Fairlead never reports. The text lives as long as the program.
-std::string_view absent_sentence(const AbsentWord& word) {
-  static std::deque<std::string> sentences;
-  return sentences.emplace_back(std::string(kNeverReported) + std::string(word.sentence));
-}
-
 std::vector<Word> completion_words() {
   std::vector<Word> all;
   for (const CompletionWord& word : kStatuses) {
     const std::uint32_t number = std::to_underlying(word.status);
-    all.push_back({"completion status", number, word.name, word.sentence, {}, kStatusTexts[number]});
+    all.push_back({kStatusKind, number, word.name, word.sentence});
   }
-  for (const AbsentWord& word : kAbsentStatuses)
-    all.push_back({"completion status", word.number, word.name, absent_sentence(word), {}, kStatusTexts[word.number]});
+  all.insert(all.end(), std::begin(kAbsentStatuses), std::end(kAbsentStatuses));
+  for (Word& word : all) word.text = verbs::kStatusTexts[word.number];
   std::ranges::sort(all, {}, &Word::number);
   return all;
 }
@@ -190,9 +156,8 @@ std::vector<Word> completion_words() {
 std::vector<Word> event_words() {
   std::vector<Word> all;
   for (const EventWord& word : kEvents)
-    all.push_back({"asynchronous event", std::to_underlying(word.type), word.name, word.sentence});
-  for (const AbsentWord& word : kAbsentEvents)
-    all.push_back({"asynchronous event", word.number, word.name, absent_sentence(word)});
+    all.push_back({kEventKind, std::to_underlying(word.type), word.name, word.sentence});
+  all.insert(all.end(), std::begin(kAbsentEvents), std::end(kAbsentEvents));
   std::ranges::sort(all, {}, &Word::number);
   return all;
 }

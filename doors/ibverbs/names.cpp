@@ -3,6 +3,7 @@
 #include <span>
 
 #include "doors/ibverbs/abi.hpp"
+#include "verbs/status_texts.hpp"
 
 namespace {
 
@@ -36,30 +37,6 @@ constexpr std::array kEvents{"CQ error",
                              "client reregistration",
                              "GID table change",
                              "WQ fatal"};
-constexpr std::array kStatuses{"success",
-                               "local length error",
-                               "local QP operation error",
-                               "local EE context operation error",
-                               "local protection error",
-                               "Work Request Flushed Error",
-                               "memory window bind error",
-                               "bad response error",
-                               "local access error",
-                               "remote invalid request error",
-                               "remote access error",
-                               "remote operation error",
-                               "transport retry counter exceeded",
-                               "RNR retry counter exceeded",
-                               "local RDD violation error",
-                               "remote invalid RD request",
-                               "aborted error",
-                               "invalid EE context number",
-                               "invalid EE context state",
-                               "fatal error",
-                               "response timeout error",
-                               "general error",
-                               "tag matching error",
-                               "tag matching rendezvous incomplete"};
 
 }  // namespace
 
@@ -78,6 +55,6 @@ const char* ibv_event_type_str(ibv_event_type event) {
 }
 
 const char* ibv_wc_status_str(ibv_wc_status status) {
-  return name_of(kStatuses, status, "unknown");
+  return name_of(fairlead::verbs::kStatusTexts, status, "unknown");
 }
 }

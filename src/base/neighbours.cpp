@@ -34,7 +34,8 @@ std::span<const std::uint8_t> bytes_of(const SocketAddress& address) {
   return address.is_v4() ? all.last(4) : all;
 }
 
-/// Asks the kernel, which answers before send() returns. Returns the message, if it is of the wanted type.
+/// Asks the kernel, which answers before send() returns. Returns the message, if it is of the wanted type. Its body has
+/// the form of the question's.
 template <typename Body>
 const nlmsghdr* ask_netlink(int socket, std::uint16_t question, const Body& body, const SocketAddress& address,
                             AnswerBytes& bytes, std::uint16_t wanted) {
@@ -52,9 +53,9 @@ const nlmsghdr* ask_netlink(int socket, std::uint16_t question, const Body& body
   if (::send(socket, &request, length, MSG_NOSIGNAL) < 0) return nullptr;
   const auto received = ::recv(socket, bytes.data(), bytes.size(), MSG_DONTWAIT);
   const auto* const message = reinterpret_cast<const nlmsghdr*>(bytes.data());
-  return received > 0 && NLMSG_OK(message, static_cast<std::uint32_t>(received)) && message->nlmsg_type == wanted
-             ? message
-             : nullptr;
+  const bool is_whole = received > 0 && NLMSG_OK(message, static_cast<std::uint32_t>(received));
+  const bool is_answer = is_whole && message->nlmsg_type == wanted && message->nlmsg_len >= NLMSG_LENGTH(sizeof(Body));
+  return is_answer ? message : nullptr;
 }
 
 /// Returns the interface of a directly connected network; nothing if a router is in between.

@@ -144,7 +144,7 @@ std::string_view name_today(std::string_view name) {
 }
 
 bool is_power_of_two(const OptionRow& row) {
-  return row.sentence.ends_with("a power of two");
+  return &row == &row_of(Option::window_segments) || &row == &row_of(Option::shm_ring);
 }
 
 Error out_of_range(const OptionRow& row, std::string_view text, std::string_view where) {

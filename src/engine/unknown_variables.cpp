@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/quantity.hpp"
 #include "base/shown.hpp"
 #include "base/similar.hpp"
 #include "engine/engine_options.hpp"
@@ -13,14 +14,30 @@ namespace fairlead::engine {
 namespace {
 
 constexpr std::string_view kOurs = "FAIRLEAD_";
+
+bool is_device_count(std::string_view text) {
+  constexpr std::uint64_t kDevicesMax = 16;
+  const auto count = base::parse_quantity(text, "devices");
+  return count && *count >= 1 && *count <= kDevicesMax;
+}
+
+bool is_switch(std::string_view text) {
+  return text == "0" || text == "1";
+}
+
+bool is_personality(std::string_view text) {
+  return text == "roce" || text == "ib";
+}
+
 constexpr VariableRow kOthers[] = {
     {base::Settings::kFileVariable, "a file", "settings in TOML, for what the environment does not set"},
     {"FAIRLEAD_DEVICE", "addresses with commas",
      "addresses of this host that are RDMA devices; default: all, IPv4 first"},
-    {"FAIRLEAD_DEVICES", "1 to 16", "number of devices that an unmodified program sees"},
+    {"FAIRLEAD_DEVICES", "1 to 16", "number of devices that an unmodified program sees", is_device_count},
     {"FAIRLEAD_EXPLAIN", "1 or 0",
-     "an unmodified program prints a report when it ends, with the causes of failed completions"},
-    {"FAIRLEAD_PERSONALITY", "roce or ib", "the link that an unmodified program sees, RoCE or InfiniBand"},
+     "an unmodified program prints a report when it ends, with the causes of failed completions", is_switch},
+    {"FAIRLEAD_PERSONALITY", "roce or ib", "the link that an unmodified program sees, RoCE or InfiniBand",
+     is_personality},
 };
 constexpr std::string_view kFamilies[] = {"FAIRLEAD_AM_", "FAIRLEAD_TEST_"};
 constexpr std::size_t kNameMax = 64;

@@ -18,6 +18,7 @@ struct VariableRow {
   std::string_view name;
   std::string_view wanted;  // for example "roce or ib"
   std::string_view sentence;
+  bool (*is_good)(std::string_view) = nullptr;  // null: any value, or checked where it is used
 };
 std::span<const VariableRow> other_variables() noexcept;
 

@@ -169,6 +169,23 @@ class HostilePairs {
     call.type = std::to_underlying(verbs::QpType::rc);
     return call;
   }
+  /// Connects a queue pair in INIT to a number at another engine's address, and moves it to RTS. Returns the last call
+  /// of these, for further changes; nullopt if one was refused.
+  std::optional<PairCall> connect_to(const PairRequest& pair, std::uint32_t number, const char* ip) {
+    PairCall change = pair_call();
+    change.object = pair.object;
+    change.generation = pair.generation;
+    change.attributes.path_mtu = 1;
+    change.attributes.dest_qp_num = number;
+    change.attributes.av.is_global = 1;
+    change.attributes.av.dgid = base::SocketAddress::from_ip(ip, 0)->ip;
+    for (std::uint8_t state = 2; state <= 3; ++state) {
+      change.from = static_cast<std::uint8_t>(state - 1);
+      change.attributes.state = state;
+      if (call(CallKind::change_pair, change) != Status::ok) return std::nullopt;
+    }
+    return change;
+  }
   /// Opens a queue pair, connects it to itself and moves it to that state.
   PairRequest pair_in(verbs::QpState to) {
     EXPECT_EQ(call(CallKind::open_pair, pair_call()), Status::ok);

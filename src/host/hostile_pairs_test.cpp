@@ -350,18 +350,9 @@ TEST_F(HostileQueuePairs, StayAsTheyAreUntilTheirResetIsOver) {
   HostilePairs hostile(host_.file());
   hostile.settle();
   PairRequest pair = hostile.pair_in(verbs::QpState::init);
-  PairCall change = HostilePairs::pair_call();
-  change.object = pair.object;
-  change.generation = pair.generation;
-  change.attributes.path_mtu = 1;
-  change.attributes.dest_qp_num = kEngine << 14 | 2;
-  change.attributes.av.is_global = 1;
-  change.attributes.av.dgid = base::SocketAddress::from_ip("127.0.1.7", 0)->ip;
-  for (std::uint8_t state = 2; state <= 3; ++state) {
-    change.from = static_cast<std::uint8_t>(state - 1);
-    change.attributes.state = state;
-    ASSERT_EQ(hostile.call(CallKind::change_pair, change), Status::ok) << hostile.answer.text.data();
-  }
+  const auto connected = hostile.connect_to(pair, kEngine << 14 | 2, "127.0.1.7");
+  ASSERT_TRUE(connected) << hostile.answer.text.data();
+  PairCall change = *connected;
   pair.opcode = std::to_underlying(verbs::SendOpcode::send);
   hostile.ask(pair);
   change.from = 3;

@@ -42,21 +42,11 @@ int post_and_end(const std::string& file) {
   HostilePairs application(file);
   application.settle();
   PairRequest pair = application.pair_in(verbs::QpState::init);
-  PairCall change = HostilePairs::pair_call();
-  change.object = pair.object;
-  change.generation = pair.generation;
-  change.attributes.path_mtu = 1;
-  change.attributes.dest_qp_num = kSilentEngine << 14 | 2;
-  change.attributes.av.is_global = 1;
-  change.attributes.av.dgid = base::SocketAddress::from_ip("127.0.1.8", 0)->ip;
-  for (std::uint8_t state = 2; state <= 3; ++state) {
-    change.from = static_cast<std::uint8_t>(state - 1);
-    change.attributes.state = state;
-    if (application.call(CallKind::change_pair, change) != Status::ok) return 1;
-  }
+  auto change = application.connect_to(pair, kSilentEngine << 14 | 2, "127.0.1.8");
+  if (!change) return 1;
   pair.opcode = std::to_underlying(verbs::SendOpcode::send);
   application.ask(pair);
-  return application.call(CallKind::pair_facts, change) == Status::ok ? 0 : 2;  // the send is with the engine
+  return application.call(CallKind::pair_facts, *change) == Status::ok ? 0 : 2;  // the send is with the engine
 }
 
 /// Returns how often this thread has slept.

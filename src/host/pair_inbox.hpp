@@ -41,7 +41,8 @@ class PairInbox {
   std::optional<TakenRequest> next();
   /// Returns consumed elements to the application.
   void hand_back() { requests_.hand_back(); }
-  bool is_empty() const noexcept { return requests_.count() == 0; }  // relies on no word that the consumer wrote
+  /// Compares with our own count of what was taken: the application can overwrite the one in the shared page.
+  bool is_empty() const noexcept { return requests_.count() == 0; }
   /// Returns whether the application wrote what our library never writes. Nothing more is taken then.
   bool is_damaged() const noexcept { return is_damaged_ || requests_.status() == Status::invalid; }
 

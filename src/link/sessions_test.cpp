@@ -91,15 +91,18 @@ TEST(LinkSession, NobodyListensIsBelievedOnlyBeforeTheSession) {
   EXPECT_EQ(world.ends[0].sent.rbegin()->second.status, Status::ok);
 }
 
-TEST(LinkSession, WithoutARouteItIsUnreachableAtOnce) {
-  World world(5);
-  world.weather.drops = [](std::size_t, auto) { return true; };
-  const std::uint64_t cookie = world.send(0, 1, 8);
-  world.run_for(1ms);
-  world.ends[0].link->unreachable(world.ends[1].address, Obstacle::no_route, world.now);
-  world.run_for(1ms);
-  EXPECT_EQ(world.ends[0].sent[cookie].status, Status::unreachable);
-  EXPECT_EQ(world.ends[0].notices.back().diagnosis, Diagnosis::no_route);
+TEST(LinkSession, WithoutAWayItIsUnreachableAtOnce) {
+  for (const auto& [obstacle, diagnosis] :
+       {std::pair{Obstacle::no_route, Diagnosis::no_route}, {Obstacle::prohibited, Diagnosis::prohibited}}) {
+    World world(5);
+    world.weather.drops = [](std::size_t, auto) { return true; };
+    const std::uint64_t cookie = world.send(0, 1, 8);
+    world.run_for(1ms);
+    world.ends[0].link->unreachable(world.ends[1].address, obstacle, world.now);
+    world.run_for(1ms);
+    EXPECT_EQ(world.ends[0].sent[cookie].status, Status::unreachable);
+    EXPECT_EQ(world.ends[0].notices.back().diagnosis, diagnosis);
+  }
 }
 
 // A firewall rule may go away in time; if it stays, the engine reports it.
@@ -120,17 +123,6 @@ TEST(LinkSession, WhatOurOwnFirewallDropsIsTheDiagnosis) {
   world.run_until_ended();
   EXPECT_EQ(world.ends[0].sent[second].status, Status::silent);
   EXPECT_EQ(world.ends[0].notices.back().diagnosis, Diagnosis::not_let_out);
-}
-
-TEST(LinkSession, WhatAFirewallOnTheWayRejectsIsUnreachableAtOnce) {
-  World world(5);
-  world.weather.drops = [](std::size_t, auto) { return true; };
-  const std::uint64_t cookie = world.send(0, 1, 8);
-  world.run_for(1ms);
-  world.ends[0].link->unreachable(world.ends[1].address, Obstacle::prohibited, world.now);
-  world.run_for(1ms);
-  EXPECT_EQ(world.ends[0].sent[cookie].status, Status::unreachable);
-  EXPECT_EQ(world.ends[0].notices.back().diagnosis, Diagnosis::prohibited);
 }
 
 // ICMP may be forged: it ends no session, and is quoted when the link gives up.

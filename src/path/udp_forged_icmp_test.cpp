@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/network_namespace.hpp"
@@ -13,13 +15,23 @@
 namespace fairlead::path {
 namespace {
 
-TEST(UdpForgedIcmp, TooBigStopsNeitherTrafficNorNewPeers) {
-  auto network = base::make_network();
-  if (!network) GTEST_SKIP() << network.error().message;
-  auto visit = base::NetworkVisit::enter(network->get());
-  ASSERT_TRUE(visit) << visit.error().message;
-  ASSERT_TRUE(bring_up_loopback());
-  const auto open = [] { return UdpPath::open({.local = *base::SocketAddress::from_ip("127.0.0.1", 0)}); };
+class UdpForgedIcmp : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto network = base::make_network();
+    if (!network) GTEST_SKIP() << network.error().message;
+    auto visit = base::NetworkVisit::enter(network->get());
+    ASSERT_TRUE(visit) << visit.error().message;
+    visit_.emplace(std::move(*visit));
+    ASSERT_TRUE(bring_up_loopback());
+  }
+  static auto open() { return UdpPath::open({.local = *base::SocketAddress::from_ip("127.0.0.1", 0)}); }
+
+ private:
+  std::optional<base::NetworkVisit> visit_;
+};
+
+TEST_F(UdpForgedIcmp, TooBigStopsNeitherTrafficNorNewPeers) {
   auto a = open(), b = open();
   ASSERT_TRUE(a) << a.error().message;
   ASSERT_TRUE(b) << b.error().message;
@@ -47,12 +59,8 @@ TEST(UdpForgedIcmp, TooBigStopsNeitherTrafficNorNewPeers) {
 }
 
 // The errno of a firewall's rejection is that of a missing route.
-TEST(UdpForgedIcmp, AFirewallsRejectionIsTold) {
-  auto network = base::make_network();
-  if (!network) GTEST_SKIP() << network.error().message;
-  auto visit = base::NetworkVisit::enter(network->get());
-  ASSERT_TRUE(visit && bring_up_loopback());
-  auto path = UdpPath::open({.local = *base::SocketAddress::from_ip("127.0.0.1", 0)});
+TEST_F(UdpForgedIcmp, AFirewallsRejectionIsTold) {
+  auto path = open();
   ASSERT_TRUE(path) << path.error().message;
   const auto peer = *base::SocketAddress::from_ip("127.0.0.2", 20480);
   std::array<Arrival, 4> none;
@@ -71,12 +79,8 @@ TEST(UdpForgedIcmp, AFirewallsRejectionIsTold) {
   }
 }
 
-TEST(UdpPath, WhatTheOwnKernelRefusesIsCertain) {
-  auto network = base::make_network();
-  if (!network) GTEST_SKIP() << network.error().message;
-  auto visit = base::NetworkVisit::enter(network->get());
-  ASSERT_TRUE(visit && bring_up_loopback());
-  auto path = UdpPath::open({.local = *base::SocketAddress::from_ip("127.0.0.1", 0)});
+TEST_F(UdpForgedIcmp, WhatTheOwnKernelRefusesIsCertain) {
+  auto path = open();
   ASSERT_TRUE(path) << path.error().message;
   std::byte byte{};
   const iovec piece{&byte, 1};

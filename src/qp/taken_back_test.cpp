@@ -5,7 +5,8 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <functional>
+#include <span>
+#include <utility>
 
 #include "qp/end_of_pair_for_tests.hpp"
 
@@ -78,11 +79,9 @@ class TakenBack : public engine::EnginePair {
     ASSERT_EQ(side.counter("shm.messages_failed"), count);
     std::ranges::fill(memory, std::byte{0xBB});
   }
-  bool has_arrived(const EndOfPair& end, std::uint64_t id) {
-    bool has = false;
-    for (const auto& one : const_cast<EndOfPair&>(end).completions())
-      has |= one.wr_id == id && one.status == WcStatus::success;
-    return has;
+  static bool has_arrived(EndOfPair& end, std::uint64_t id) {
+    return std::ranges::any_of(end.completions(),
+                               [&](const auto& one) { return one.wr_id == id && one.status == WcStatus::success; });
   }
 
   EndOfPair a_{near_, kRights}, b_{far_, kRights};

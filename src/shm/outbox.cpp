@@ -150,9 +150,11 @@ bool Outbox::pump(TransportPeer& peer, Connection& to) {
   return any;
 }
 
-bool Outbox::take_back(TransportPeer& peer, link::Reference reference, std::uint64_t cookie) {
-  Waiting* const waiting =
-      (reference & kOfLongs) != 0 ? peer.longs.find(reference & ~kOfLongs) : peer.shorts.find(reference);
+bool Outbox::take_back(TransportPeer& peer, Connection* to, link::Reference reference, std::uint64_t cookie) {
+  if ((reference & kOfPending) != 0) return peer.give_up_pending(reference & ~kOfPending, cookie);
+  const bool is_long = (reference & kOfLongs) != 0;
+  if (is_long && peer.tickets && to != nullptr && peer.tickets->take_back(to->own->tickets, cookie)) return true;
+  Waiting* const waiting = is_long ? peer.longs.find(reference & ~kOfLongs) : peer.shorts.find(reference);
   if (waiting == nullptr || waiting->is_void || !waiting->message.wants_outcome || waiting->message.cookie != cookie)
     return false;
   waiting->is_void = true;

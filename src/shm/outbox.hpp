@@ -28,15 +28,19 @@ class Outbox {
   bool pump(TransportPeer& peer, Connection& to);
   /// Queues the message until there is room. Returns `again` if too many wait.
   Status keep(TransportPeer& peer, const link::Outgoing& message, link::Reference* reference);
-  /// Takes back a message that waits or is partly sent; it is not read any more. Returns false if it is neither. The
-  /// entry keeps its place, because references to later entries count from it.
-  static bool take_back(TransportPeer& peer, link::Reference reference, std::uint64_t cookie);
+  /// Takes back a message that waits, is partly sent, is read in place by the peer, or was written to the ring at once.
+  /// Its memory is not read any more, or the peer discards what it reads. Returns false if the message is none of
+  /// these. The entry keeps its place, because references to later entries count from it. `to`: null if not connected.
+  static bool take_back(TransportPeer& peer, Connection* to, link::Reference reference, std::uint64_t cookie);
+  /// Returns the reference to the message that was written to the ring last.
+  static link::Reference last_written(const TransportPeer& peer) { return kOfPending | peer.pending.last_number(); }
   void release(const Waiting& waiting) {
     if (waiting.copy != nullptr) blocks_.give(waiting.copy);
   }
 
  private:
-  static constexpr link::Reference kOfLongs = link::Reference{1} << 63;  // set in references to long messages
+  // Set in references to long messages, and to those that were written to the ring at once.
+  static constexpr link::Reference kOfLongs = link::Reference{1} << 63, kOfPending = link::Reference{1} << 62;
   // Small enough that the reader copies one chunk while the writer fills the next.
   static constexpr std::size_t kChunkMax = std::size_t{16} * 1024;
   static constexpr int kShortsInTurn = 16;  // short messages before a chunk gets its turn

@@ -158,8 +158,6 @@ class Transport {
   static constexpr std::uint32_t kNone = TransportPeers::kNone;
   static constexpr std::size_t kManyEach = 128;  // bytes; longest message that shares a record with others
   static constexpr int kLastLooks = 128;         // polls of what a peer that is gone has left
-  /// Set in references to messages that were written to the ring at once.
-  static constexpr link::Reference kOfPending = link::Reference{1} << 62;
 
   std::uint32_t add_peer(const base::SocketAddress& address);
   bool has_room_for(const ConnectionEvent& event);

@@ -20,7 +20,7 @@ Status Transport::submit(link::PeerHandle handle, const link::Outgoing& message,
   const bool is_short = message.size <= Outbox::kWholeMax;
   if (to != nullptr && is_short && peer.shorts.empty() && outbox_.write_short(peer, *to, message, nullptr)) [[likely]] {
     to->alert();
-    if (reference != nullptr && message.wants_outcome) *reference = kOfPending | peer.pending.last_number();
+    if (reference != nullptr && message.wants_outcome) *reference = Outbox::last_written(peer);
     return Status::ok;
   }
   const Status status = outbox_.keep(peer, message, reference);
@@ -56,12 +56,7 @@ bool Transport::cancel(link::PeerHandle handle, link::Reference reference, std::
   if (peer == nullptr || reference == 0) return false;
   if (!outcomes_.has_room(1)) [[unlikely]]
     return false;
-  Connection* const to = connection_of(*peer);
-  const bool is_ended = (reference & kOfPending) != 0
-                            ? peer->give_up_pending(reference & ~kOfPending, cookie)
-                            : (peer->tickets && to != nullptr && peer->tickets->take_back(to->own->tickets, cookie)) ||
-                                  Outbox::take_back(*peer, reference, cookie);
-  if (!is_ended) return false;
+  if (!Outbox::take_back(*peer, connection_of(*peer), reference, cookie)) return false;
   outcomes_.push({cookie, Status::canceled});
   return true;
 }
