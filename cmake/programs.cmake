@@ -167,9 +167,10 @@ function(fairlead_benchmarks folder)
   target_link_libraries(seal_bench PRIVATE ssl crypto)  # rivals, too
 endfunction()
 
-# tools/*.cpp make up the one command `fairlead`; all but its main() is linked to the tests beside the sources as well.
+# tools/*.cpp and tools/*/*.cpp make up the one command `fairlead`; all but its main() is linked to the tests beside the
+# sources as well.
 function(fairlead_programs folder)
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp ${PROJECT_SOURCE_DIR}/${folder}/*/*.cpp)
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
   list(REMOVE_ITEM sources ${PROJECT_SOURCE_DIR}/${folder}/main.cpp)
   # Half of the code that is compiled here comes from the headers of CLI11 and nlohmann-json. The files that use them are
@@ -183,7 +184,7 @@ function(fairlead_programs folder)
   list(REMOVE_ITEM sources ${together})
   list(PREPEND sources ${together})
   # What a page of `fairlead perf --report` is made of, beside its figures.
-  foreach(part PAGE_STYLE:${folder}/perf_page.css PAGE_SCRIPT:${folder}/perf_page.js PLOT_STYLE:third_party/uplot/uPlot.min.css
+  foreach(part PAGE_STYLE:${folder}/perf/page.css PAGE_SCRIPT:${folder}/perf/page.js PLOT_STYLE:third_party/uplot/uPlot.min.css
                PLOT_SCRIPT:third_party/uplot/uPlot.iife.min.js PLOT_LICENSE:third_party/uplot/LICENSE)
     string(REPLACE ":" ";" part ${part})
     list(GET part 1 file)
@@ -191,7 +192,7 @@ function(fairlead_programs folder)
     file(READ ${PROJECT_SOURCE_DIR}/${file} ${part})
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${file})
   endforeach()
-  configure_file(${PROJECT_SOURCE_DIR}/${folder}/perf_page.cpp.in ${PROJECT_BINARY_DIR}/perf_page.cpp @ONLY)
+  configure_file(${PROJECT_SOURCE_DIR}/${folder}/perf/page.cpp.in ${PROJECT_BINARY_DIR}/perf_page.cpp @ONLY)
   list(APPEND sources ${PROJECT_BINARY_DIR}/perf_page.cpp)
   add_library(fairlead_tools OBJECT ${sources})
   target_link_libraries(fairlead_tools PUBLIC fairlead fairlead_settings fmt::fmt CLI11::CLI11
@@ -227,7 +228,8 @@ function(fairlead_page_tests folder)
 endfunction()
 
 function(fairlead_program_tests folder)
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*_test.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*_test.cpp
+       ${PROJECT_SOURCE_DIR}/${folder}/*/*_test.cpp)
   if(sources)
     fairlead_test_program(${folder}_test ${folder} ${sources})
     target_link_libraries(${folder}_test PRIVATE fairlead_tools)

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "tools/command_line.hpp"
-#include "tools/version.hpp"
+#include "tools/base/command_line.hpp"
+#include "tools/base/version.hpp"
 
 namespace fairlead::tools {
 

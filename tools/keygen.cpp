@@ -6,8 +6,8 @@
 
 #include "base/local_addresses.hpp"
 #include "seal/keygen.hpp"
-#include "tools/command_line.hpp"
-#include "tools/exit_code.hpp"
+#include "tools/base/command_line.hpp"
+#include "tools/base/exit_code.hpp"
 
 namespace fairlead::tools {
 namespace {

@@ -4,10 +4,10 @@
 
 #include <exception>
 
-#include "tools/command_line.hpp"
+#include "tools/base/command_line.hpp"
+#include "tools/base/exit_code.hpp"
+#include "tools/base/version.hpp"
 #include "tools/commands.hpp"
-#include "tools/exit_code.hpp"
-#include "tools/version.hpp"
 
 namespace fairlead::tools {
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/ensure.hpp"
-#include "tools/bulkping_address.hpp"
-#include "tools/byte_size.hpp"
-#include "tools/command_line.hpp"
+#include "tools/base/address.hpp"
+#include "tools/base/byte_size.hpp"
+#include "tools/base/command_line.hpp"
 
 namespace {
 

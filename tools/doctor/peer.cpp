@@ -1,0 +1,206 @@
+#include "tools/doctor/peer.hpp"
+
+#include <fairlead/net.hpp>
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <ranges>
+#include <utility>
+
+#include "tools/base/address.hpp"
+#include "tools/base/describe_failure.hpp"
+#include "tools/base/free_port.hpp"
+
+namespace fairlead::tools {
+namespace {
+
+using Microseconds = std::chrono::duration<double, std::micro>;
+
+constexpr auto kAnswerWithin = std::chrono::seconds(3);
+// An unused address: the engine answers for machines that do not exist.
+constexpr const char *kPortal = "63", *kTmid = "4095";
+
+/// Probes the engine at an end point.
+class Prober {
+ public:
+  Prober(net::Domain& domain, net::TransferMachine& machine, net::EndPoint peer)
+      : machine_(machine), peer_(std::move(peer)), buffer_(net::Buffer::allocate(domain, 64).value()) {
+    buffer_->set_callback([this](const net::BufferEvent& event) { status_ = event.status; });
+  }
+
+  /// Returns the time until the answer, or nullopt if there was none.
+  std::optional<Microseconds> ask() {
+    const auto start = std::chrono::steady_clock::now();
+    status_.reset();
+    const Status added = machine_.add(
+        *buffer_, net::MessageSend{.to = peer_, .length = 1, .deadline = start + kAnswerWithin, .is_confirmed = true});
+    if (added != Status::ok) {
+      status_ = added;
+      return std::nullopt;
+    }
+    while (!status_) {
+      if (const auto has_event = machine_.wait(start + 2 * kAnswerWithin); !has_event) break;
+      machine_.deliver_all();
+    }
+    if (!is_answered()) return std::nullopt;
+    return std::chrono::steady_clock::now() - start;
+  }
+  Status status() const { return status_.value_or(Status::silent); }
+  std::string why() const { return describe_failure(machine_, peer_, status()); }
+  /// Returns what is known of the peer, without the remedy.
+  std::string known() const {
+    const std::string text = machine_.describe(peer_);
+    return text.substr(0, text.find(": "));
+  }
+
+ private:
+  /// Returns whether an engine answered: it has no such machine. The peer's kernel may have refused instead, or the
+  /// engine refused this one, for example because of its key.
+  bool is_answered() const {
+    if (status_ == Status::refused)
+      return machine_.describe(peer_, Status::refused).contains("has no transfer machine");
+    return status_ == Status::no_buffer || status_ == Status::ok;
+  }
+
+  net::TransferMachine& machine_;
+  net::EndPoint peer_;
+  std::unique_ptr<net::Buffer> buffer_;
+  std::optional<Status> status_;
+};
+
+std::uint64_t counter(const net::TransferMachine& machine, std::string_view name) {
+  const auto all = machine.engine_counters();
+  const auto found = std::ranges::find(all, name, &net::Counter::name);
+  return found == all.end() ? 0 : found->value;
+}
+
+/// Returns the text between two others; empty if it is not there.
+std::string between(const std::string& text, std::string_view before, std::string_view after) {
+  const std::size_t begin = text.find(before);
+  if (begin == std::string::npos) return {};
+  const std::size_t from = begin + before.size(), end = text.find(after, from);
+  return end == std::string::npos ? std::string() : text.substr(from, end - from);
+}
+
+void tell_release(Findings& findings, const std::string& known) {
+  const std::string release = between(known, "release ", ")");
+  if (release.empty()) return;  // through shared memory, where connections need the same release
+  if (release == FAIRLEAD_VERSION)
+    return findings.push_back({Verdict::good, "version", fmt::format("both ends have release {}", release), {}});
+  findings.push_back({Verdict::note, "version",
+                      fmt::format("the peer has release {}, this is {}", release, FAIRLEAD_VERSION),
+                      "run the same release at both ends"});
+}
+
+void tell_datagrams(Findings& findings, const std::string& known, std::string_view own) {
+  const std::string bytes = between(known, "datagrams of up to ", " bytes");
+  if (bytes.empty()) return;
+  findings.push_back(
+      {Verdict::good,
+       "datagrams",
+       fmt::format("those of up to {} bytes arrive there; `fairlead doctor {}` at the peer tests the way "
+                   "back, while a program runs here",
+                   bytes, own.substr(0, own.find(':'))),
+       {}});
+}
+
+/// Returns what else may help. Causes that are certain name their remedy themselves.
+std::string remedy_of(const std::string& why) {
+  if (!is_program_missing(why)) return {};
+  return "start a program that uses Fairlead there, such as fairlead bulkping server; look at the firewalls on both "
+         "hosts (UDP, also back to our port)";
+}
+
+void ask(Findings& findings, net::Domain& domain, net::TransferMachine& machine, const std::string& address,
+         unsigned probes) {
+  auto to = machine.create_end_point(address);
+  if (!to) return findings.push_back({Verdict::trouble, "peer", to.error().message, {}});
+  Prober prober(domain, machine, std::move(*to));
+  std::vector<double> took;
+  for (unsigned i = 0; i < probes; ++i) {
+    const auto one = prober.ask();
+    if (!one) {
+      std::string why = prober.why(), remedy = remedy_of(why);
+      return findings.push_back({Verdict::trouble, "peer", std::move(why), std::move(remedy)});
+    }
+    took.push_back(one->count());
+  }
+  const std::string known = prober.known();
+  const bool is_translated = known.contains("a NAT translates an address");
+  findings.push_back(
+      {is_translated ? Verdict::trouble : Verdict::good, "peer", known,
+       is_translated ? "use addresses that both hosts can reach, such as those of the hosts' network" : ""});
+  tell_release(findings, known);
+  tell_datagrams(findings, known, machine.end_point().address());
+  std::ranges::sort(took);
+  findings.push_back({Verdict::good,
+                      "latency",
+                      fmt::format("{} probes: least {:.1f}, median {:.1f}, 99 % {:.1f} us there and back", took.size(),
+                                  took.front(), took[took.size() / 2], took[took.size() * 99 / 100]),
+                      {}});
+  const std::uint64_t again = counter(machine, "link.resends");
+  findings.push_back({again == 0 ? Verdict::good : Verdict::note, "loss",
+                      fmt::format("{} segments had to be sent again", again),
+                      again == 0 ? "" : "fairlead explain link.resends"});
+}
+
+/// Starts a machine at a nid.
+Result<std::unique_ptr<net::TransferMachine>> start_at(net::Domain& domain, const std::string& nid) {
+  // A free port, because a server that starts soon wants the first one of the range.
+  const std::uint16_t port = free_port(SOCK_DGRAM);
+  const auto address =
+      complete_address(nid, {.pid = port == 0 ? "*" : std::to_string(port), .portal = "62", .tmid = "*"});
+  if (!address) return std::unexpected(address.error());
+  auto machine = std::make_unique<net::TransferMachine>(domain);
+  if (auto chosen = machine->deliver_synchronously(); !chosen) return std::unexpected(std::move(chosen.error()));
+  if (auto started = machine->start_and_wait(*address); !started) return std::unexpected(std::move(started.error()));
+  return machine;
+}
+
+/// Starts a machine at any address of this host, the loopback first: a host engine may serve only some of them. At 0@lo
+/// an engine would open no socket, read no key, share no memory and attach to no daemon.
+Result<std::unique_ptr<net::TransferMachine>> start_anywhere(net::Domain& domain) {
+  auto first = start_at(domain, "127.0.0.1@udp");
+  if (first) return first;
+  const auto nids = net::local_nids();
+  if (!nids) return first;
+  constexpr std::size_t kNidsMost = 16;
+  for (const std::string& nid : *nids | std::views::take(kNidsMost)) {
+    if (nid == "0@lo" || nid == "127.0.0.1@udp") continue;
+    if (auto other = start_at(domain, nid)) return other;
+  }
+  return first;
+}
+
+}  // namespace
+
+Findings examine_engine(const std::string& peer, unsigned probes) {
+  Findings findings;
+  const auto trouble = [&](const Error& error) {
+    findings.push_back({Verdict::trouble, "engine", error.message, {}});
+    return std::move(findings);
+  };
+  std::string target, nid;
+  if (!peer.empty()) {
+    auto full = look_up_address(peer, {.portal = kPortal, .tmid = kTmid});
+    if (!full) return trouble(full.error());
+    target = std::move(*full);
+    auto towards = nid_towards(target);
+    if (!towards) return trouble(towards.error());
+    nid = std::move(*towards);
+  }
+  auto domain = net::Domain::open({});
+  if (!domain) return trouble(domain.error());
+  const auto machine = target.empty() ? start_anywhere(*domain) : start_at(*domain, nid);
+  if (!machine) return trouble(machine.error());
+  findings.push_back({Verdict::good, "engine", fmt::format("starts at {}", (*machine)->end_point().address()), {}});
+  if (!target.empty()) ask(findings, *domain, **machine, target, probes);
+  return findings;
+}
+
+}  // namespace fairlead::tools
