@@ -3,7 +3,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sched.h>
 #include <signal.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include <thread>
 
 #include "tests/child_process.hpp"
+#include "tests/perf_command.hpp"
 
 namespace fairlead::tests {
 namespace {
@@ -21,19 +21,10 @@ using namespace std::chrono_literals;
 using Json = nlohmann::json;
 using Words = std::vector<std::string>;
 
-Words perf_words(const Words& more) {
-  Words words{FAIRLEAD_COMMAND, "perf"};
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
 class PerfLoss : public testing::Test {
  protected:
   void SetUp() override {
-    cpu_set_t ours;
-    CPU_ZERO(&ours);
-    sched_getaffinity(0, sizeof ours, &ours);
-    if (!CPU_ISSET(0, &ours) || !CPU_ISSET(1, &ours)) GTEST_SKIP() << "processors 0 and 1 are not ours";
+    if (!has_two_processors()) GTEST_SKIP() << "processors 0 and 1 are not ours";
     for (const Words& words : {Words{"unshare", "-n", "true"}, Words{"unshare", "-Urn", "true"}})
       if (run(words, 10s).exit_code == 0) return;
     GTEST_SKIP() << "no permission to make a network namespace";

@@ -89,7 +89,7 @@ void expect_kept(const Rule& rule, const std::vector<std::string>& planted) {
 TEST(SourceRules, TheEnvironmentIsReadWhereItIsKnownWhetherToBelieveIt) {
   expect_kept({.word = "env",
                .pattern = R"(\b(secure_)?getenv\s*\(|\benviron\b)",
-               .places = {"src/base/environment.", "tools/perf/far.cpp"}},  // perf_far hands its environment on
+               .places = {"src/base/environment.", "tools/perf/far_process.cpp"}},  // it hands its environment on
               {"auto x = std::getenv(name);", "secure_getenv (name);", "for (char** one = environ; *one; ++one) {}"});
 }
 

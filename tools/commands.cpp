@@ -16,7 +16,7 @@ std::span<const CommandExamples> command_examples() {
         "nettest console --clients 10.0.0.1,10.0.0.2 --servers 10.0.0.5 --time 10"}},
       {"perf",
        {"perf latency", "perf bandwidth --path shm --size 4K,64K", "perf latency --compare --report report.html",
-        "perf bandwidth --loss 0,1%"}},
+        "perf bandwidth --loss 0,1%", "perf --server", "perf latency 10.0.0.5"}},
       {"run",
        {"run -- ib_write_bw", "run -- ib_write_bw 127.0.0.1",
         "run --path udp --fault drop=1%,reorder=5:16 --explain -- ./program", "run --check ./program"}},

@@ -15,10 +15,13 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/host_name.hpp"
+#include "base/quantity.hpp"
+#include "base/shown.hpp"
 
 namespace fairlead::tools {
 namespace {
@@ -91,6 +94,24 @@ Result<std::string> look_up_address(std::string_view text, const AddressDefaults
   const auto nid = without_name(std::string_view(address).substr(0, split));
   if (!nid) return std::unexpected(nid.error());
   return complete_address(*nid + address.substr(split), defaults);
+}
+
+Result<base::SocketAddress> look_up_server(std::string_view text, std::uint16_t default_port) {
+  const std::string address = in_brackets(text);
+  const std::size_t split = nid_length(address);
+  const std::string_view port_text = std::string_view(address).substr(split);
+  std::optional<std::uint64_t> port = default_port;
+  if (!port_text.empty()) port = base::parse_quantity(port_text.substr(1), "ports");
+  if (!port || *port == 0 || *port > 65535 || address.find('@') != std::string::npos) {
+    return std::unexpected(Error{Status::invalid, 0,
+                                 fmt::format("'{}' is no server: write HOST or HOST:PORT, as 10.0.0.5 or [::1]:{}",
+                                             base::shown(text), default_port)});
+  }
+  const auto nid = without_name(std::string_view(address).substr(0, split));
+  if (!nid) return std::unexpected(nid.error());
+  std::string_view host = *nid;
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  return base::SocketAddress::from_ip(host, static_cast<std::uint16_t>(*port));
 }
 
 Result<std::string> nid_towards(std::string_view address) {

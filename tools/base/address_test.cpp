@@ -22,6 +22,16 @@ TEST(BulkpingAddress, IPv6NeedsNoBrackets) {
   EXPECT_EQ(complete_address("fd88::1@udp:5000", {}).value(), "[fd88::1]@udp:5000:39:12");
 }
 
+TEST(BulkpingAddress, AServerIsAHostWithAPort) {
+  EXPECT_EQ(look_up_server("10.0.0.5", 7).value().to_string(), "10.0.0.5:7");
+  EXPECT_EQ(look_up_server("10.0.0.5:5000", 7).value().to_string(), "10.0.0.5:5000");
+  EXPECT_EQ(look_up_server("::1", 7).value().to_string(), "[::1]:7");
+  EXPECT_EQ(look_up_server("[::1]:5000", 7).value().to_string(), "[::1]:5000");
+  EXPECT_EQ(look_up_server("localhost:5000", 7).value().to_string(), "127.0.0.1:5000");
+  for (const char* bad : {"", "10.0.0.5:0", "10.0.0.5:65536", "10.0.0.5:", "10.0.0.5@udp", "[::1", "10.0.0.5:1:2"})
+    EXPECT_FALSE(look_up_server(bad, 7)) << bad;
+}
+
 TEST(BulkpingAddress, ANameIsLookedUp) {
   EXPECT_EQ(look_up_address("localhost", {}).value(), "127.0.0.1@udp:20480:39:12");
   EXPECT_EQ(look_up_address("localhost:5000", {}).value(), "127.0.0.1@udp:5000:39:12");

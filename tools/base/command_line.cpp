@@ -18,9 +18,13 @@ constexpr double kSecondsMax = 86400;
 }  // namespace
 
 void want_subcommand(CLI::App& app) {
+  want_subcommand_or(app, [] { return false; });
+}
+
+void want_subcommand_or(CLI::App& app, std::function<bool()> alone) {
   app.require_subcommand(0, 1);
-  app.final_callback([&app] {
-    if (!app.get_subcommands().empty()) return;
+  app.final_callback([&app, alone = std::move(alone)] {
+    if (!app.get_subcommands().empty() || alone()) return;
     std::string names;
     for (const CLI::App* each : app.get_subcommands([](const CLI::App*) { return true; })) {
       if (!each->get_group().empty()) names += (names.empty() ? "" : ", ") + each->get_name();

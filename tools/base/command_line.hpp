@@ -8,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -30,6 +31,8 @@ void add_ps(CLI::App& app, int& exit_code);
 
 /// Requires one subcommand. An unknown word is reported as typed.
 void want_subcommand(CLI::App& app);
+/// As want_subcommand(); without a subcommand runs `alone`, which returns false if it does not apply either.
+void want_subcommand_or(CLI::App& app, std::function<bool()> alone);
 
 /// Adds an option for an integer within a range.
 template <typename Number>

@@ -1,81 +1,67 @@
 #include "tools/perf/far.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <ctime>
-#include <memory>
+#include <nlohmann/json.hpp>
 
-#include "tools/base/processor.hpp"
-#include "tools/perf/far_roles.hpp"
-
-extern char** environ;  // of the C library
+#include "tools/base/now.hpp"
+#include "tools/perf/far_end.hpp"
+#include "tools/perf/tcp.hpp"
 
 namespace fairlead::tools {
 namespace {
 
-using AddressText = std::array<char, 96>;
+constexpr Duration kConnectWithin = std::chrono::seconds{5};
+constexpr Duration kGreetingWithin = std::chrono::seconds{5};  // of another host
+constexpr Duration kAnswerWithin = std::chrono::minutes{1};    // a busy host may delay a process for seconds
 
-std::unexpected<Error> gone() {
-  return std::unexpected(
-      Error{Status::system, 0, "the second process of the measurement ended at once: see its message above"});
+std::unexpected<Error> failed(Status status, std::string why) {
+  return std::unexpected(Error{status, 0, std::move(why)});
 }
 
 }  // namespace
 
-Result<> serve_perf(PerfControl control, std::string_view address, int cpu) {
-  (void)pin_thread(cpu);
-  auto domain = net::Domain::open();
-  if (!domain) return std::unexpected(std::move(domain.error()));
-  PerfNode node(*domain);
-  if (auto started = node.start(address); !started) return started;
-  AddressText own{};
-  node.address().copy(own.data(), own.size() - 1);
-  control.send(own);
-  while (const auto command = control.receive<PerfCommand>()) {
-    auto outcome = play_perf_role(node, *command, control);
-    if (!outcome) return std::unexpected(std::move(outcome.error()));
-    if (!control.receive<char>() || !control.send(*outcome)) break;
-  }
-  return {};
-}
-
-Result<std::unique_ptr<PerfFar>> PerfFar::start(std::string_view address, int cpu, bool is_process) {
+Result<std::unique_ptr<PerfFar>> PerfFar::start_process(const PerfPlace& place) {
   auto ends = PerfControl::make_pair();
   if (!ends) return std::unexpected(std::move(ends.error()));
-  std::unique_ptr<PerfFar> far(new PerfFar(std::move(ends->first)));
-  if (is_process) {
-    // The far end of the control keeps its descriptor number in the new program.
-    const int descriptor = ends->second.descriptor();
-    fcntl(descriptor, F_SETFD, 0);
-    std::string program = "/proc/self/exe", command = "perf-far", own(address);
-    std::string control = std::to_string(descriptor), processor = std::to_string(cpu);
-    std::array<char*, 6> words{program.data(), command.data(), control.data(), own.data(), processor.data(), nullptr};
-    if (const int number = posix_spawn(&far->process_, program.c_str(), nullptr, nullptr, words.data(), environ);
-        number != 0) {
-      far->process_ = -1;
-      return std::unexpected(
-          Error{Status::system, number, fmt::format("cannot start a second process: {}", std::strerror(number))});
-    }
-  } else {
-    far->thread_ = std::thread([control = std::move(ends->second), own = std::string(address), cpu]() mutable {
-      if (auto served = serve_perf(std::move(control), own, cpu); !served)
-        fmt::print(stderr, "fairlead: {}\n", served.error().message);
-    });
-  }
+  std::unique_ptr<PerfFar> far(new PerfFar(std::move(ends->first), "127.0.0.1"));
+  const auto process = spawn_far(ends->second, place);
+  if (!process) return std::unexpected(process.error());
+  far->process_ = *process;
   {
     const PerfControl far_end = std::move(ends->second);  // closed here, so that the death of the far side is noticed
   }
-  const auto told = far->control_->receive<AddressText>();
-  if (!told) return gone();
-  far->address_ = told->data();
+  if (auto greeted = far->greet(kAnswerWithin); !greeted) return std::unexpected(std::move(greeted.error()));
+  return far;
+}
+
+Result<std::unique_ptr<PerfFar>> PerfFar::start_thread(const PerfPlace& place) {
+  auto ends = PerfControl::make_pair();
+  if (!ends) return std::unexpected(std::move(ends.error()));
+  std::unique_ptr<PerfFar> far(new PerfFar(std::move(ends->first), place.host));
+  far->thread_ = std::thread(
+      [control = std::move(ends->second), place]() mutable { (void)serve_perf(std::move(control), place); });
+  if (auto greeted = far->greet(kAnswerWithin); !greeted) return std::unexpected(std::move(greeted.error()));
+  return far;
+}
+
+Result<std::unique_ptr<PerfFar>> PerfFar::connect(const base::SocketAddress& server) {
+  auto socket = connect_tcp(server, kConnectWithin);
+  if (!socket) {
+    return failed(
+        socket.error().status,
+        fmt::format("cannot connect to {}: {}: is `fairlead perf --server` running there, and does a firewall "
+                    "let TCP through?",
+                    server.to_string(), socket.error().message));
+  }
+  const auto own = own_address(socket->get());
+  if (!own) return std::unexpected(own.error());
+  std::unique_ptr<PerfFar> far(new PerfFar(PerfControl(std::move(*socket)), own->ip_text()));
+  far->server_ = server.to_string();
+  if (auto greeted = far->greet(kGreetingWithin); !greeted) return std::unexpected(std::move(greeted.error()));
   return far;
 }
 
@@ -89,16 +75,72 @@ PerfFar::~PerfFar() {
   }
 }
 
-bool PerfFar::begin(const PerfCommand& command) {
-  return control_->send(command) && control_->receive<char>().has_value();
+Result<> PerfFar::greet(Duration at_most) {
+  const auto message = control_->receive(at_most);
+  const auto greeting = message ? parse_perf_greeting(*message) : std::unexpected(message.error());
+  if (server_.empty()) return greeting ? Result<>() : std::unexpected(news());
+  if (!greeting) {
+    return failed(Status::refused,
+                  fmt::format("there is no `fairlead perf --server` at {}: {}", server_, greeting.error().message));
+  }
+  if (!greeting->obstacle.empty()) {
+    return failed(Status::refused,
+                  fmt::format("the server at {} does not measure: {}", server_, base::shown(greeting->obstacle, 200)));
+  }
+  if (greeting->protocol == kPerfProtocol) return {};
+  return failed(
+      Status::not_supported,
+      fmt::format("the server at {} (release {}) measures by protocol {}, and this command (release {}) by {}: "
+                  "use the same release at both ends",
+                  server_, base::shown(greeting->release), greeting->protocol, FAIRLEAD_VERSION, kPerfProtocol));
 }
 
-std::optional<PerfOutcome> PerfFar::end() {
-  if (!control_->send('s')) return std::nullopt;
-  return control_->receive<PerfOutcome>();
+Result<std::string> PerfFar::open(const PerfPlan& plan) {
+  (void)control_->send(perf_message(plan));
+  const auto message = receive();
+  if (!message) return std::unexpected(message.error());
+  auto address = parse_perf_at(*message);
+  if (address) at_ = *address;
+  return address;
+}
+
+Result<> PerfFar::meet(std::string_view near) {
+  (void)control_->send(perf_message_at(near));
+  const auto message = receive();
+  return message ? parse_perf_ready(*message) : std::unexpected(message.error());
+}
+
+Result<> PerfFar::begin(const PerfCommand& command) {
+  (void)control_->send(perf_message(command));
+  const auto message = receive();
+  return message ? parse_perf_ready(*message) : std::unexpected(message.error());
+}
+
+Result<PerfOutcome> PerfFar::end() {
+  (void)control_->send(perf_message_stop());
+  const auto message = receive();
+  return message ? parse_perf_outcome(*message) : std::unexpected(message.error());
+}
+
+Result<nlohmann::json> PerfFar::receive() {
+  auto message = control_->receive(kAnswerWithin);
+  if (message) return message;
+  if (server_.empty()) {
+    return failed(Status::system,
+                  "the second process of the measurement has ended: see its message above, if it had one");
+  }
+  return failed(message.error().status, fmt::format("the server at {}: {}", server_, message.error().message));
+}
+
+Error PerfFar::news() {
+  const auto message = receive();
+  if (!message) return message.error();
+  const auto outcome = parse_perf_outcome(*message);
+  return outcome ? Error{Status::system, 0, "the far side has stopped too early"} : outcome.error();
 }
 
 double PerfFar::cpu_seconds() const {
+  if (!server_.empty()) return std::chrono::duration<double>(now().time_since_epoch()).count();
   if (process_ <= 0) return 0;
   clockid_t clock;
   timespec time{};

@@ -42,25 +42,24 @@ class LossRun {
       : options_(options), loss_(loss), wire_(std::move(wire)) {}
 
   Result<> start() {
+    const EngineSettings engine{{"path", "udp"}};
     {
       const auto visit = base::NetworkVisit::enter(wire_.far_network());
       if (!visit) return std::unexpected(visit.error());
-      auto far = PerfFar::start(address(LossyWire::kFarAddress), options_.cpus[1], true);
+      auto far = PerfFar::start_process(
+          {.host = std::string(LossyWire::kFarAddress), .cpu = options_.cpus[1], .engine = engine});
       if (!far) return std::unexpected(std::move(far.error()));
       far_ = std::move(*far);
     }
-    auto domain = net::Domain::open();
-    if (!domain) return std::unexpected(std::move(domain.error()));
-    domain_ = std::make_unique<net::Domain>(std::move(*domain));
-    node_ = std::make_unique<PerfNode>(*domain_);
-    return node_->start(address(LossyWire::kNearAddress));
+    auto node = meet_far(*far_, {.host = std::string(LossyWire::kNearAddress), .engine = engine});
+    if (!node) return std::unexpected(std::move(node.error()));
+    node_ = std::move(*node);
+    return {};
   }
 
   Result<> add_rows(std::uint64_t size, double part, std::vector<PerfRow>& rows);
 
  private:
-  static std::string address(std::string_view host) { return fmt::format("{}@udp:*:39:*", host); }
-
   observe::FloorOptions floor_options(std::uint64_t size) const {
     return {.bytes = static_cast<std::uint32_t>(size),
             .duration = options_.time / kPerfRounds,
@@ -99,7 +98,6 @@ class LossRun {
   const PerfLoss& loss_;
   LossyWire wire_;
   std::unique_ptr<PerfFar> far_;
-  std::unique_ptr<net::Domain> domain_;
   std::unique_ptr<PerfNode> node_;
   std::array<bool, kCongestionControls.size()> is_missing_{};  // reported already
 };

@@ -10,7 +10,6 @@
 #include "tools/base/describe_failure.hpp"
 #include "tools/base/now.hpp"
 #include "tools/base/processor.hpp"
-#include "tools/perf/far_roles.hpp"
 #include "tools/perf/stamp.hpp"
 
 namespace fairlead::tools {
@@ -85,14 +84,13 @@ class Run {
   Run(PerfNode& node, PerfFar& far) : node_(node), far_(far) {}
 
   Result<net::EndPoint> begin(PerfRole role, const PerfTask& task) {
-    PerfCommand command{.role = role,
-                        .size = task.size,
-                        .in_flight = task.in_flight,
-                        .is_checked = task.is_checked,
-                        .is_loan = task.is_loan};
-    command.set_near_address(node_.address());
-    if (!far_.begin(command)) return failure("the second process is gone", Status::silent);
-    return node_.machine().create_end_point(far_.address());
+    const auto begun = far_.begin({.role = role,
+                                   .size = task.size,
+                                   .in_flight = task.in_flight,
+                                   .is_checked = task.is_checked,
+                                   .is_loan = task.is_loan});
+    if (!begun) return std::unexpected(begun.error());
+    return node_.machine().create_end_point(far_.at());
   }
   /// Starts the measured interval.
   void start() {
@@ -106,9 +104,9 @@ class Run {
   }
   Result<PerfPiece> end(PerfPiece piece) {
     const auto outcome = far_.end();
-    if (!outcome) return failure("the second process is gone", Status::silent);
+    if (!outcome) return std::unexpected(outcome.error());
     if (outcome->failures > 0)
-      return failure(fmt::format("{} operations of the second process", outcome->failures), Status::system);
+      return failure(fmt::format("{} operations of the other side", outcome->failures), Status::system);
     piece.dropped = outcome->dropped;
     piece.corrupt += outcome->corrupt;
     return piece;
@@ -143,6 +141,14 @@ Result<PerfPiece> measure_flow(PerfNode& node, Run& run, Flow& flow, PerfPiece& 
 }
 
 }  // namespace
+
+Result<std::unique_ptr<PerfNode>> meet_far(PerfFar& far, const PerfPlace& place) {
+  if (auto opened = far.open({}); !opened) return std::unexpected(std::move(opened.error()));
+  auto node = PerfNode::open(place);
+  if (!node) return node;
+  if (auto met = far.meet((*node)->address()); !met) return std::unexpected(std::move(met.error()));
+  return node;
+}
 
 Result<PerfPiece> measure_latency(PerfNode& node, PerfFar& far, const PerfTask& task) {
   Run run(node, far);
@@ -205,7 +211,7 @@ Result<PerfPiece> measure_bandwidth(PerfNode& node, PerfFar& far, const PerfTask
   std::uint64_t number = 0;
   auto descriptors =
       node.take_messages(kDescriptorsPerMessage * net::kDescriptorSize, [&](const net::BufferEvent& event) {
-        for (std::uint64_t at = 0; at < event.length; at += net::kDescriptorSize) {
+        for (std::uint64_t at = 0; at + net::kDescriptorSize <= event.length; at += net::kDescriptorSize) {
           event.buffer.read(event.offset + at, targets.emplace_back());
         }
       });
@@ -237,10 +243,11 @@ Result<PerfPiece> measure_bandwidth(PerfNode& node, PerfFar& far, const PerfTask
 
 Result<PerfPiece> measure_rate(PerfNode& node, PerfFar& far, const PerfTask& task) {
   std::uint64_t sent = 0, taken = 0;  // `taken` is what the far side has reported
-  auto told = node.take_messages(sizeof taken, [&taken](const net::BufferEvent& event) {
+  auto told = node.take_messages(sizeof taken, [&taken, &sent](const net::BufferEvent& event) {
     std::uint64_t number = 0;
+    if (event.length != sizeof number) return;
     event.buffer.read(event.offset, std::as_writable_bytes(std::span(&number, 1)));
-    taken = std::max(taken, number);
+    taken = std::clamp(number, taken, sent);
   });
   if (!told) return std::unexpected(std::move(told.error()));
   Run run(node, far);

@@ -7,6 +7,9 @@
 
 namespace fairlead::tools {
 
+/// Opens the near side for messages, and makes the two known to each other.
+Result<std::unique_ptr<PerfNode>> meet_far(PerfFar& far, const PerfPlace& place);
+
 /// The result of one piece.
 struct PerfPiece {
   observe::Histogram times;  // one-way time of a message; of a put: from submission to event

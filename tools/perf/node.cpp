@@ -1,5 +1,7 @@
 #include "tools/perf/node.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace fairlead::tools {
@@ -13,14 +15,22 @@ std::uint32_t messages_in_buffer(std::uint64_t size) {
   return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(kReceiveBytes / size, 1, net::kMessagesInBufferMax));
 }
 
+std::string machine_address(std::string_view host) {
+  if (host == "0@lo") return "0@lo:20480:39:*";
+  return host.contains(':') ? fmt::format("[{}]@udp:*:39:*", host) : fmt::format("{}@udp:*:39:*", host);
+}
+
 }  // namespace
 
-Result<> PerfNode::start(std::string_view address) {
-  if (auto chosen = machine_.deliver_synchronously(); !chosen) return chosen;
-  auto own = machine_.start_and_wait(address);
+Result<std::unique_ptr<PerfNode>> PerfNode::open(const PerfPlace& place) {
+  auto domain = net::Domain::open({.engine = place.engine});
+  if (!domain) return std::unexpected(std::move(domain.error()));
+  std::unique_ptr<PerfNode> node(new PerfNode(std::move(*domain)));
+  if (auto chosen = node->machine_.deliver_synchronously(); !chosen) return std::unexpected(std::move(chosen.error()));
+  auto own = node->machine_.start_and_wait(machine_address(place.host));
   if (!own) return std::unexpected(std::move(own.error()));
-  address_ = own->address();
-  return {};
+  node->address_ = own->address();
+  return node;
 }
 
 Result<PerfBuffers> PerfNode::make_buffers(std::size_t count, std::uint64_t size, const net::BufferCallback& callback) {

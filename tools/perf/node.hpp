@@ -9,15 +9,19 @@
 #include <string_view>
 #include <vector>
 
+#include "tools/perf/place.hpp"
+
 namespace fairlead::tools {
+
+/// Most buffer descriptors in one message.
+inline constexpr std::size_t kDescriptorsPerMessage = 8;
 
 using PerfBuffers = std::vector<std::unique_ptr<net::Buffer>>;
 
 class PerfNode {
  public:
-  explicit PerfNode(net::Domain& domain) : domain_(domain), machine_(domain) {}
-
-  Result<> start(std::string_view address);
+  /// Starts an engine and a machine at that place.
+  static Result<std::unique_ptr<PerfNode>> open(const PerfPlace& place);
 
   net::TransferMachine& machine() { return machine_; }
   const std::string& address() const { return address_; }
@@ -47,7 +51,9 @@ class PerfNode {
   void drain(PerfBuffers& buffers);
 
  private:
-  net::Domain& domain_;
+  explicit PerfNode(net::Domain domain) : domain_(std::move(domain)), machine_(domain_) {}
+
+  net::Domain domain_;
   net::TransferMachine machine_;
   std::string address_;
 };

@@ -11,7 +11,8 @@ namespace fairlead::tools {
 
 struct PerfOutput {
   bool is_json = false;
-  std::string page;  // file name; empty: none
+  std::string page;    // file name; empty: none
+  std::string server;  // the other side, for the page; empty: it is of this host
 };
 
 /// Returns the exit code.

@@ -47,7 +47,7 @@ std::string perf_table(const std::vector<PerfRow>& rows) {
                                    fmt::format("{:.3f}", row.gb_per_s),
                                    rate_text(row.messages_per_s),
                                    row.cpu_s_per_gb > 0 ? fmt::format("{:.3f}", row.cpu_s_per_gb) : "",
-                                   fmt::format("{:.0f}", row.canary_ns),
+                                   row.canary_ns > 0 ? fmt::format("{:.0f}", row.canary_ns) : "",
                                    row.ratio ? fmt::format("{:.2f}", *row.ratio) : ""};
     if (row.loss)
       cells.insert(cells.end(), {fmt::format("{:.4g}", *row.loss * 100), fmt::format("{:.3f}", row.lost * 100)});
@@ -65,7 +65,7 @@ Json perf_row_json(const PerfRow& row) {
   json["gb_per_s"] = row.gb_per_s;
   json["messages_per_s"] = row.messages_per_s;
   json["cpu_s_per_gb"] = row.cpu_s_per_gb;
-  json["canary_ns"] = row.canary_ns;
+  json["canary_ns"] = row.canary_ns > 0 ? Json(row.canary_ns) : Json(nullptr);
   if (row.ratio) json["ours_to_floor"] = *row.ratio;
   if (row.loss) {
     json["loss"] = *row.loss;

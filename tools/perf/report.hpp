@@ -20,7 +20,7 @@ struct PerfRow {
   double gb_per_s = 0;
   double messages_per_s = 0;
   double cpu_s_per_gb = 0;
-  double canary_ns = 0;
+  double canary_ns = 0;                   // 0: between hosts there is none
   std::optional<double> ratio = {};       // ours to this floor: of times for latency, else of throughput
   std::optional<double> typical_us = {};  // of programs that report only one figure; if there are no times
   std::optional<double> loss = {};        // the configured fraction of lost packets

@@ -4,19 +4,17 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <iterator>
 #include <optional>
 
-#include "observe/canary.hpp"
 #include "observe/floor.hpp"
 #include "tools/base/command_line.hpp"
 #include "tools/base/exit_code.hpp"
-#include "tools/base/processor.hpp"
 #include "tools/perf/compare.hpp"
 #include "tools/perf/counter_track.hpp"
 #include "tools/perf/near.hpp"
 #include "tools/perf/row_maker.hpp"
+#include "tools/perf/two.hpp"
 
 namespace fairlead::tools {
 namespace {
@@ -71,7 +69,7 @@ Result<> add_rows(PerfNode& node, PerfFar& far, const PerfOptions& options, std:
   std::optional<PerfComparison> comparison;
   if (options.has_rivals) comparison.emplace(options, size);
   for (int round = 0; round < kPerfRounds; ++round) {
-    canaries.push_back(static_cast<double>(observe::line_transfer_time(options.cpus[0], options.cpus[1]).count()));
+    canaries.push_back(perf_canary(options.cpus));
     const bool is_tracked = !options.output.page.empty();
     if (is_tracked) counters.look();
     auto measured = measure_perf(node, far, options.op, task);
@@ -97,27 +95,25 @@ Result<> add_rows(PerfNode& node, PerfFar& far, const PerfOptions& options, std:
   return {};
 }
 
+Result<std::unique_ptr<PerfFar>> start_far_of(const PerfOptions& options, const EngineSettings& engine) {
+  if (options.path == "self") return PerfFar::start_thread({.host = "0@lo", .cpu = options.cpus[1]});
+  return start_far(options.server, {.cpu = options.cpus.back(), .engine = engine});
+}
+
 }  // namespace
 
 int run_perf(const PerfOptions& options) {
-  const bool is_self = options.path == "self";
-  const std::string address = is_self ? "0@lo:20480:39:*" : "127.0.0.1@udp:*:39:*";
-  if (!is_self) setenv("FAIRLEAD_PATH", options.path.c_str(), 1);  // for the second process, too
-  for (const int cpu : {options.cpus[1], options.cpus[0]}) {
-    if (!pin_thread(cpu))
-      return report_error({Status::invalid, 0, fmt::format("processor {} is not ours: name two with --cpus", cpu)});
-  }
-  auto far = PerfFar::start(address, options.cpus[1], !is_self);
+  EngineSettings engine;
+  if (options.path != "self") engine.emplace_back("path", options.path);
+  if (auto taken = take_processors(options.cpus); !taken) return report_error(taken.error());
+  const auto far = start_far_of(options, engine);
   if (!far) return report_error(far.error());
-  auto domain = net::Domain::open();
-  if (!domain) return report_error(domain.error());
-  PerfNode node(*domain);
-  if (auto started = node.start(address); !started) return report_error(started.error());
-
+  const auto node = meet_far(**far, {.host = (*far)->near_host(), .engine = engine});
+  if (!node) return report_error(node.error());
   std::vector<PerfRow> rows;
   CounterTrack counters;
   for (const std::uint64_t size : options.sizes) {
-    if (auto added = add_rows(node, **far, options, size, rows, counters); !added) return report_error(added.error());
+    if (auto added = add_rows(**node, **far, options, size, rows, counters); !added) return report_error(added.error());
   }
   return put_out(options.output, rows, counters.looks());
 }

@@ -15,6 +15,7 @@ enum class PerfOp : std::uint8_t { latency, bandwidth, rate };
 
 struct PerfOptions {
   PerfOp op = PerfOp::latency;
+  std::string server;        // HOST[:PORT] of a `fairlead perf --server`; empty: a second process or thread
   std::string path = "udp";  // udp and shm: between two processes; self: inside one
   std::vector<std::uint64_t> sizes;
   Duration time = std::chrono::seconds{2};  // per row

@@ -1,32 +1,18 @@
 #include "tools/perf/two.hpp"
 
 #include <fmt/format.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
+#include <ranges>
 
 #include "observe/canary.hpp"
 #include "observe/floor.hpp"
+#include "tools/base/address.hpp"
 #include "tools/base/command_line.hpp"
-#include "tools/base/exit_code.hpp"
 #include "tools/base/processor.hpp"
 
 namespace fairlead::tools {
 namespace {
-
-int measure_here(const PerfTwo& two, PerfControl control) {
-  if (!pin_thread(two.cpus[0]))
-    return report_error(
-        {Status::invalid, 0, fmt::format("processor {} is not ours: name two with --cpus", two.cpus[0])});
-  const auto rows = two.measure(control);
-  if (!rows) return report_error(rows.error());
-  return put_out(two.output, *rows);
-}
 
 Result<> measure_floor(const PerfTwoRow& wanted, Duration time, PerfRowMaker& floor) {
   const observe::FloorOptions plain{.bytes = static_cast<std::uint32_t>(std::max(wanted.size, std::uint64_t{1})),
@@ -54,7 +40,7 @@ Result<> add_row(const PerfTwoRow& wanted, const std::function<Result<PerfPiece>
   std::vector<double> canaries;
   const Duration part = wanted.time / kPerfRounds;
   for (int round = 0; round < kPerfRounds; ++round) {
-    canaries.push_back(static_cast<double>(observe::line_transfer_time(wanted.cpus[0], wanted.cpus[1]).count()));
+    canaries.push_back(perf_canary(wanted.cpus));
     auto piece = measure(part);
     if (!piece) return std::unexpected(std::move(piece.error()));
     ours.add(*piece);
@@ -70,31 +56,35 @@ Result<> add_row(const PerfTwoRow& wanted, const std::function<Result<PerfPiece>
   return {};
 }
 
-Error second_is_gone() {
-  return {Status::system, 0, "the second process of the measurement has ended: see its message above, if it had one"};
+double perf_canary(const std::vector<int>& cpus) {
+  return cpus.size() < 2 ? 0 : static_cast<double>(observe::line_transfer_time(cpus[0], cpus[1]).count());
+}
+
+Result<> take_processors(const std::vector<int>& cpus) {
+  for (const int cpu : std::views::reverse(cpus)) {
+    if (!pin_thread(cpu))
+      return std::unexpected(
+          Error{Status::invalid, 0, fmt::format("processor {} is not ours: name others with --cpus", cpu)});
+  }
+  return {};
+}
+
+Result<std::unique_ptr<PerfFar>> start_far(const std::string& server, const PerfPlace& place) {
+  if (server.empty()) return PerfFar::start_process(place);
+  const auto address = look_up_server(server, kPerfPort);
+  if (!address) return std::unexpected(address.error());
+  return PerfFar::connect(*address);
 }
 
 int run_two(const PerfTwo& two) {
-  auto ends = PerfControl::make_pair();
-  if (!ends) return report_error(ends.error());
-  std::fflush(nullptr);
-  const pid_t other = fork();
-  if (other < 0) return report_error({Status::system, errno, "cannot start a second process"});
-  if (other == 0) {
-    {
-      const PerfControl near = std::move(ends->first);
-    }
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    (void)pin_thread(two.cpus[1]);
-    _exit(two.serve(std::move(ends->second)));
-  }
-  {
-    const PerfControl far = std::move(ends->second);
-  }
-  const int code = measure_here(two, std::move(ends->first));
-  int status = 0;
-  waitpid(other, &status, 0);
-  return code;
+  EngineSettings engine = two.engine;
+  engine.emplace_back("path", two.path);
+  if (auto taken = take_processors(two.cpus); !taken) return report_error(taken.error());
+  const auto far = start_far(two.server, {.cpu = two.cpus.back(), .engine = engine});
+  if (!far) return report_error(far.error());
+  const auto rows = two.measure(**far, {.host = (*far)->near_host(), .engine = std::move(engine)});
+  if (!rows) return report_error(rows.error());
+  return put_out(two.output, *rows);
 }
 
 }  // namespace fairlead::tools

@@ -3,11 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 
-#include "tools/base/command_line.hpp"
-#include "tools/base/exit_code.hpp"
 #include "tools/base/processor.hpp"
 #include "tools/perf/two.hpp"
 
@@ -17,84 +14,12 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr int kWarmUps = 200;
-constexpr int kLooksPerReap = 16;  // polls of memory that the peer writes, per poll of the queues
-
-/// Orders the far side to answer with this size from now on.
-struct VerbsOrder {
-  std::uint64_t size = 0;
-};
-
-VerbsEndOptions end_options(const PerfVerbsOptions& options) {
-  return {.size_max = std::ranges::max(options.sizes), .depth = options.depth, .engine = options.engine};
-}
-
-/// Exchanges the invitations and connects.
-Result<std::unique_ptr<VerbsEnd>> meet(PerfControl& control, const PerfVerbsOptions& options) {
-  auto end = VerbsEnd::open(end_options(options));
-  if (!end) return end;
-  const auto peer = control.send((*end)->invitation()) ? control.receive<verbs::Invitation>() : std::nullopt;
-  if (!peer) return std::unexpected(second_is_gone());
-  if (auto connected = (*end)->connect(*peer); !connected) return std::unexpected(connected.error());
-  // A barrier: both sides are ready.
-  if (!control.send('r') || !control.receive<char>()) return std::unexpected(second_is_gone());
-  return end;
-}
-
-/// The far side of round trips: returns each send or write.
-class Echo {
- public:
-  Echo(VerbsEnd& end, const PerfVerbsOptions& options, std::uint64_t size)
-      : end_(end), options_(options), size_(size), answered_(end.received()), last_(end.arrived(size)) {}
-
-  bool turn() {
-    if (options_.op != VerbsOp::send)
-      return options_.op == VerbsOp::write && !options_.is_stream ? answer_write() : end_.reap();
-    if (!end_.reap_receives()) return false;
-    if (options_.is_stream) return true;
-    for (; answered_ < end_.received(); ++answered_) {
-      if (end_.request(VerbsOp::send, size_) != 0 || !end_.reap()) return false;
-    }
-    return true;
-  }
-
- private:
-  bool answer_write() {
-    for (int i = 0; i < kLooksPerReap; ++i) {
-      const std::uint8_t number = end_.arrived(size_);
-      if (number == last_) continue;
-      last_ = number;
-      end_.stamp(size_, number);
-      return end_.request(VerbsOp::write, size_) == 0 && end_.reap();
-    }
-    return end_.reap();
-  }
-
-  VerbsEnd& end_;
-  const PerfVerbsOptions& options_;
-  std::uint64_t size_, answered_;
-  std::uint8_t last_;
-};
-
-int serve_verbs(PerfControl control, const PerfVerbsOptions& options) {
-  const auto end = meet(control, options);
-  if (!end) return report_error(end.error());
-  while (const auto order = control.receive<VerbsOrder>()) {
-    Echo echo(**end, options, order->size);
-    if (!control.send('r')) break;
-    bool is_well = true;
-    serve_until_told(control, [&] { is_well = is_well && echo.turn(); });
-    // The near side may leave before it has acknowledged the last answer: no fault.
-    if (!is_well && control.receive<char>()) return report_error((*end)->failure());
-    if (is_well && !control.receive<char>()) break;
-  }
-  return kExitOk;
-}
 
 /// The near side: one request at a time, or many.
 class VerbsMeter {
  public:
-  VerbsMeter(VerbsEnd& end, const PerfControl& control, const PerfVerbsOptions& options, std::uint64_t size)
-      : end_(end), control_(control), options_(options), size_(size) {}
+  VerbsMeter(VerbsEnd& end, PerfFar& far, const PerfVerbsOptions& options, std::uint64_t size)
+      : end_(end), far_(far), options_(options), size_(size) {}
 
   Result<PerfPiece> measure(Duration time) {
     PerfPiece piece;
@@ -116,11 +41,11 @@ class VerbsMeter {
     if (end_.request(options_.op, size_) != 0) return false;
     if (options_.op != VerbsOp::send) return reap_until([&] { return end_.ended() > ended; });
     return step_until(
-               control_, [&] { return end_.received() > received; }, [&] { return end_.reap_receives(); }) &&
+               far_, [&] { return end_.received() > received; }, [&] { return end_.reap_receives(); }) &&
            end_.reap();
   }
 
-  Error failure() const { return control_.is_readable() ? second_is_gone() : end_.failure(); }
+  Error failure() const { return far_.has_news() ? far_.news() : end_.failure(); }
 
  private:
   bool exchange_writes() {
@@ -129,8 +54,8 @@ class VerbsMeter {
     if (end_.request(VerbsOp::write, size_) != 0) return false;
     int looks = 0;
     return step_until(
-               control_, [&] { return end_.arrived(size_) == number; },
-               [&] { return ++looks % kLooksPerReap != 0 || end_.reap(); }) &&
+               far_, [&] { return end_.arrived(size_) == number; },
+               [&] { return ++looks % kVerbsLooksPerReap != 0 || end_.reap(); }) &&
            end_.reap();
   }
 
@@ -160,37 +85,40 @@ class VerbsMeter {
 
   template <typename Done>
   bool reap_until(Done done) {
-    return step_until(control_, done, [&] { return end_.reap(); });
+    return step_until(far_, done, [&] { return end_.reap(); });
   }
 
   VerbsEnd& end_;
-  const PerfControl& control_;
+  PerfFar& far_;
   const PerfVerbsOptions& options_;
   std::uint64_t size_;
 };
 
-Result<std::vector<PerfRow>> measure_verbs(PerfControl& control, const PerfVerbsOptions& options) {
-  static constexpr std::array<const char*, 5> kNames{"send", "write", "read", "fetch_add", "compare_swap"};
-  const auto end = meet(control, options);
+Result<std::vector<PerfRow>> measure_verbs(PerfFar& far, const PerfPlace& place, const PerfVerbsOptions& options) {
+  const PerfPlan plan{.kind = PerfKind::verbs,
+                      .size_max = std::ranges::max(options.sizes),
+                      .depth = options.depth,
+                      .op = options.op,
+                      .is_stream = options.is_stream};
+  const auto end = meet_end<VerbsEnd>(far, place, plan);
   if (!end) return std::unexpected(end.error());
   std::vector<PerfRow> rows;
   for (const std::uint64_t size : options.sizes) {
-    if (!control.send(VerbsOrder{size}) || !control.receive<char>()) return std::unexpected(second_is_gone());
-    VerbsMeter meter(**end, control, options, size);
+    if (auto begun = far.begin({.size = size}); !begun) return std::unexpected(std::move(begun.error()));
+    VerbsMeter meter(**end, far, options, size);
     for (int i = 0; i < kWarmUps && !options.is_stream; ++i) {
       if (!meter.exchange()) return std::unexpected(meter.failure());
     }
-    const PerfTwoRow wanted{
-        .op = options.is_stream ? PerfOp::bandwidth : PerfOp::latency,
-        .name = fmt::format("{}{}", kNames[static_cast<std::size_t>(options.op)], options.is_stream ? " stream" : ""),
-        .path = options.path,
-        .size = size,
-        .time = options.time,
-        .cpus = options.cpus,
-        .has_floor = options.has_floors};
+    const PerfTwoRow wanted{.op = options.is_stream ? PerfOp::bandwidth : PerfOp::latency,
+                            .name = fmt::format("{}{}", name_of(options.op), options.is_stream ? " stream" : ""),
+                            .path = options.path,
+                            .size = size,
+                            .time = options.time,
+                            .cpus = options.cpus,
+                            .has_floor = options.has_floors};
     const auto added = add_row(wanted, [&](Duration time) { return meter.measure(time); }, rows);
     if (!added) return std::unexpected(added.error());
-    if (!control.send('s')) return std::unexpected(second_is_gone());
+    if (const auto outcome = far.end(); !outcome) return std::unexpected(outcome.error());
   }
   return rows;
 }
@@ -199,9 +127,11 @@ Result<std::vector<PerfRow>> measure_verbs(PerfControl& control, const PerfVerbs
 
 int run_perf_verbs(const PerfVerbsOptions& options) {
   return run_two({.cpus = options.cpus,
+                  .server = options.server,
+                  .path = options.path,
+                  .engine = options.engine,
                   .output = options.output,
-                  .serve = [&](PerfControl control) { return serve_verbs(std::move(control), options); },
-                  .measure = [&](PerfControl& control) { return measure_verbs(control, options); }});
+                  .measure = [&](PerfFar& far, const PerfPlace& place) { return measure_verbs(far, place, options); }});
 }
 
 }  // namespace fairlead::tools

@@ -18,12 +18,13 @@ struct PerfVerbsOptions {
   bool is_stream = false;  // `depth` requests at a time; else one
   std::vector<std::uint64_t> sizes;
   Duration time = std::chrono::seconds{1};  // per row
+  std::string server;                       // address of a `fairlead perf --server`; empty: a second process
   std::string path = "udp";                 // or shm
   std::uint32_t depth = 64;
   std::vector<int> cpus;  // near and far
   bool has_floors = true;
   PerfOutput output;
-  std::vector<std::pair<std::string, std::string>> engine;
+  EngineSettings engine;
 };
 
 int run_perf_verbs(const PerfVerbsOptions& options);

@@ -7,18 +7,15 @@
 #include <atomic>
 #include <cerrno>
 
+#include "base/socket_address.hpp"
+#include "seal/hex.hpp"
+
 namespace fairlead::tools {
 namespace {
 
 constexpr std::uint64_t kPage = 4096;
 constexpr std::uint32_t kReceives = 1024;
 constexpr std::uint32_t kSpare = 16;  // unsignalled requests whose end is not known yet
-
-const verbs::Device& loopback() {
-  static const verbs::Device device{
-      .name = "perf", .address = "127.0.0.1", .gid = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 127, 0, 0, 1}};
-  return device;
-}
 
 verbs::SendOpcode opcode_of(VerbsOp op) {
   switch (op) {
@@ -38,17 +35,19 @@ verbs::SendOpcode opcode_of(VerbsOp op) {
 
 }  // namespace
 
-Result<std::unique_ptr<VerbsEnd>> VerbsEnd::open(const VerbsEndOptions& options) {
+Result<std::unique_ptr<VerbsEnd>> VerbsEnd::open(const PerfPlace& place, const PerfPlan& plan) {
   using namespace verbs;
-  auto context = Context::open(loopback(), {.engine = options.engine});
+  const auto address = base::SocketAddress::from_ip(place.host, 0);
+  if (!address) return std::unexpected(address.error());
+  auto context = Context::open({.name = "perf", .address = place.host, .gid = address->ip}, {.engine = place.engine});
   if (!context) return std::unexpected(context.error());
   auto domain = ProtectionDomain::allocate(*context);
   if (!domain) return std::unexpected(domain.error());
-  auto sends = CompletionQueue::create(*context, {.capacity = options.depth + kSpare});
+  auto sends = CompletionQueue::create(*context, {.capacity = plan.depth + kSpare});
   if (!sends) return std::unexpected(sends.error());
   auto receives = CompletionQueue::create(*context, {.capacity = 2 * kReceives});
   if (!receives) return std::unexpected(receives.error());
-  const std::uint64_t half = (options.size_max + kPage - 1) / kPage * kPage;
+  const std::uint64_t half = (plan.size_max + kPage - 1) / kPage * kPage;
   auto region = MemoryRegion::allocate(
       *domain, 2 * half, access::local_write | access::remote_write | access::remote_read | access::remote_atomic);
   if (!region) return std::unexpected(region.error());
@@ -59,7 +58,7 @@ Result<std::unique_ptr<VerbsEnd>> VerbsEnd::open(const VerbsEndOptions& options)
        .receive_queue = &*receives,
        .shared_receive = nullptr,
        .capacity = {
-           .max_send_wr = options.depth + kSpare, .max_recv_wr = kReceives, .max_send_sge = 1, .max_recv_sge = 1}});
+           .max_send_wr = plan.depth + kSpare, .max_recv_wr = kReceives, .max_send_sge = 1, .max_recv_sge = 1}});
   if (!pair) return std::unexpected(pair.error());
   std::unique_ptr<VerbsEnd> end(new VerbsEnd(std::move(*context), std::move(*domain), std::move(*sends),
                                              std::move(*receives), std::move(*region), std::move(*pair), half));
@@ -68,9 +67,18 @@ Result<std::unique_ptr<VerbsEnd>> VerbsEnd::open(const VerbsEndOptions& options)
   return end;
 }
 
-Result<> VerbsEnd::connect(const verbs::Invitation& to) {
-  there_ = to.memory;
-  if (auto connected = verbs::connect(pair_, to.pair); !connected) return connected;
+std::string VerbsEnd::at() const {
+  return seal::to_hex(verbs::Invitation{pair_.address(), region_.remote()}.to_bytes());
+}
+
+Result<> VerbsEnd::meet(std::string_view other) {
+  std::array<std::byte, verbs::Invitation::kBytes> bytes;
+  if (!seal::from_hex(other, bytes))
+    return std::unexpected(Error{Status::invalid, 0, "the other side sent no invitation"});
+  const auto invitation = verbs::Invitation::from_bytes(bytes);
+  if (!invitation) return std::unexpected(invitation.error());
+  there_ = invitation->memory;
+  if (auto connected = verbs::connect(pair_, invitation->pair); !connected) return connected;
   for (std::uint32_t i = 0; i < kReceives; ++i) {
     if (const int error = receive(); error != 0)
       return std::unexpected(Error{Status::system, error, "a receive request was refused"});

@@ -7,26 +7,23 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <utility>
-#include <vector>
+#include <string_view>
+
+#include "tools/perf/place.hpp"
+#include "tools/perf/protocol.hpp"
 
 namespace fairlead::tools {
 
-enum class VerbsOp : std::uint8_t { send, write, read, fetch_add, compare_swap };
-
-struct VerbsEndOptions {
-  std::uint64_t size_max = 8;
-  std::uint32_t depth = 1;  // concurrent requests
-  std::vector<std::pair<std::string, std::string>> engine;
-};
+inline constexpr int kVerbsLooksPerReap = 16;  // polls of memory that the peer writes, per poll of the queues
 
 class VerbsEnd {
  public:
-  static Result<std::unique_ptr<VerbsEnd>> open(const VerbsEndOptions& options);
+  /// `place` names the address and the engine's settings.
+  static Result<std::unique_ptr<VerbsEnd>> open(const PerfPlace& place, const PerfPlan& plan);
 
-  /// Returns what the other end must know of this one.
-  verbs::Invitation invitation() const { return {pair_.address(), region_.remote()}; }
-  Result<> connect(const verbs::Invitation& to);
+  /// Returns what the other end must know of this one, as text for its meet().
+  std::string at() const;
+  Result<> meet(std::string_view other);
 
   /// Posts one signalled request, from the outgoing half of our memory to the arriving half of the peer's. Returns 0 or
   /// an errno.

@@ -1,25 +1,27 @@
-#include "tools/perf/far_roles.hpp"
-
+// The far side of a measurement of messages and puts.
 #include <algorithm>
 #include <deque>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <unordered_map>
 
+#include "tools/perf/far_end.hpp"
+#include "tools/perf/node.hpp"
 #include "tools/perf/stamp.hpp"
 
 namespace fairlead::tools {
 namespace {
 
 constexpr std::size_t kEchoBuffers = 32;
-constexpr std::uint32_t kPollsPerLook = 2048;  // because looking at the control is a system call
 
-/// Polls, and calls `after` each time, until the control is readable.
+/// Says that the role begins. Polls, and calls `after` each time, until the control is readable.
 template <typename After>
 void play(PerfNode& node, PerfControl& control, After after) {
-  control.send('r');
-  for (std::uint32_t i = 1; i % kPollsPerLook != 0 || !control.is_readable(); ++i) {
+  if (!control.send(perf_message_ready())) return;
+  serve_until_told(control, [&] {
     node.poll();
     after();
-  }
+  });
 }
 
 std::span<std::byte> bytes_of(const net::BufferEvent& event) {
@@ -51,7 +53,7 @@ Result<PerfOutcome> play_echo(PerfNode& node, const PerfCommand& command, PerfCo
   }
   auto receive = node.take_messages(command.size, [&](const net::BufferEvent& event) {
     ++outcome.messages;
-    if (stock.idle.empty()) {
+    if (stock.idle.empty() || event.length > command.size) {
       ++outcome.failures;
       return;
     }
@@ -74,9 +76,8 @@ Result<PerfOutcome> play_echo(PerfNode& node, const PerfCommand& command, PerfCo
 
 // A send ends when the peer's engine has the message, whether or not our buffers are free. So we report how many
 // messages we have taken.
-Result<PerfOutcome> play_take(PerfNode& node, const PerfCommand& command, PerfControl& control) {
-  auto near = node.machine().create_end_point(command.near_address.data());
-  if (!near) return std::unexpected(std::move(near.error()));
+Result<PerfOutcome> play_take(PerfNode& node, const net::EndPoint& near, const PerfCommand& command,
+                              PerfControl& control) {
   PerfOutcome outcome;
   SendStock stock;
   if (auto filled = stock.fill(node, kEchoBuffers, sizeof outcome.messages, outcome.failures); !filled) {
@@ -93,7 +94,7 @@ Result<PerfOutcome> play_take(PerfNode& node, const PerfCommand& command, PerfCo
     if (outcome.messages < told + step || stock.idle.empty()) return;
     net::Buffer& message = *stock.idle.back();
     message.write(0, std::as_bytes(std::span(&outcome.messages, 1)));
-    if (node.machine().add(message, net::MessageSend{.to = *near}) != Status::ok) return;
+    if (node.machine().add(message, net::MessageSend{.to = near}) != Status::ok) return;
     stock.idle.pop_back();
     told = outcome.messages;
   });
@@ -102,9 +103,8 @@ Result<PerfOutcome> play_take(PerfNode& node, const PerfCommand& command, PerfCo
   return outcome;
 }
 
-Result<PerfOutcome> play_take_put(PerfNode& node, const PerfCommand& command, PerfControl& control) {
-  auto near = node.machine().create_end_point(command.near_address.data());
-  if (!near) return std::unexpected(std::move(near.error()));
+Result<PerfOutcome> play_take_put(PerfNode& node, const net::EndPoint& near, const PerfCommand& command,
+                                  PerfControl& control) {
   PerfOutcome outcome;
   SendStock stock;
   if (auto filled = stock.fill(node, kEchoBuffers, kDescriptorsPerMessage * net::kDescriptorSize, outcome.failures);
@@ -145,7 +145,7 @@ Result<PerfOutcome> play_take_put(PerfNode& node, const PerfCommand& command, Pe
       net::Buffer& message = *stock.idle.back();
       const std::size_t count = std::min(fresh.size(), kDescriptorsPerMessage);
       for (std::size_t i = 0; i < count; ++i) message.write(i * net::kDescriptorSize, fresh[i]->descriptor());
-      if (node.machine().add(message, net::MessageSend{.to = *near, .length = count * net::kDescriptorSize}) !=
+      if (node.machine().add(message, net::MessageSend{.to = near, .length = count * net::kDescriptorSize}) !=
           Status::ok)
         return;
       stock.idle.pop_back();
@@ -158,15 +158,39 @@ Result<PerfOutcome> play_take_put(PerfNode& node, const PerfCommand& command, Pe
   return outcome;
 }
 
+class FarMessages : public PerfFarEnd {
+ public:
+  explicit FarMessages(std::unique_ptr<PerfNode> node) : node_(std::move(node)) {}
+
+  std::string at() const override { return node_->address(); }
+
+  Result<> meet(std::string_view near) override {
+    auto end_point = node_->machine().create_end_point(near);
+    if (!end_point) return std::unexpected(std::move(end_point.error()));
+    near_.emplace(std::move(*end_point));
+    return {};
+  }
+
+  Result<PerfOutcome> play(const PerfCommand& command, PerfControl& control) override {
+    const std::uint64_t dropped = node_->machine().messages_dropped();
+    auto outcome = command.role == PerfRole::echo   ? play_echo(*node_, command, control)
+                   : command.role == PerfRole::take ? play_take(*node_, *near_, command, control)
+                                                    : play_take_put(*node_, *near_, command, control);
+    if (outcome) outcome->dropped = node_->machine().messages_dropped() - dropped;
+    return outcome;
+  }
+
+ private:
+  std::unique_ptr<PerfNode> node_;
+  std::optional<net::EndPoint> near_;
+};
+
 }  // namespace
 
-Result<PerfOutcome> play_perf_role(PerfNode& node, const PerfCommand& command, PerfControl& control) {
-  const std::uint64_t dropped = node.machine().messages_dropped();
-  auto outcome = command.role == PerfRole::echo   ? play_echo(node, command, control)
-                 : command.role == PerfRole::take ? play_take(node, command, control)
-                                                  : play_take_put(node, command, control);
-  if (outcome) outcome->dropped = node.machine().messages_dropped() - dropped;
-  return outcome;
+Result<std::unique_ptr<PerfFarEnd>> open_far_messages(const PerfPlace& place) {
+  auto node = PerfNode::open(place);
+  if (!node) return std::unexpected(std::move(node.error()));
+  return std::make_unique<FarMessages>(std::move(*node));
 }
 
 }  // namespace fairlead::tools
