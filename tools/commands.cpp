@@ -23,7 +23,7 @@ std::span<const CommandExamples> command_examples() {
       {"keygen",
        {"keygen ~/.config/fairlead/x25519", "keygen --psk ~/fairlead.psk", "keygen --add ~/.config/fairlead/x25519"}},
       {"doctor", {"doctor", "doctor 10.0.0.5", "doctor --json 10.0.0.5@udp:20481"}},
-      {"top", {"top", "top --pid 4711", "top --once --json", "top --openmetrics --listen 9464"}},
+      {"top", {"top", "top --pid 4711", "top --peer 10.0.0.5", "top --once --json", "top --openmetrics --listen 9464"}},
       {"flight", {"flight 4711"}},
       {"ps", {"ps", "ps --json"}},
       {"explain", {"explain 12", "explain silent", "explain link.resends", "explain FAIRLEAD_WAIT"}},

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/ensure.hpp"
+
 #include "engine/active_counters.hpp"
 #include "engine/engine_counters.hpp"
 #include "link/link_counter_rows.hpp"
@@ -17,6 +19,13 @@ namespace fairlead::engine {
 namespace {
 
 using Catalog = std::vector<CounterMeaning>;
+
+// All others are totals.
+constexpr std::string_view kGauges[] = {
+    "link.segments_in_flight", "link.messages_pending", "link.window_segments_most", "link.window_bytes_most",
+    "link.reordered_most",     "path.fault.held",       "qp.held_bytes_most",        "qp.regions",
+    "shm.shared_bytes",        "shm.traced_bytes",      "shm.left_in_place",         "shm.huge_bytes",
+};
 
 // "wrong address" -> "wrong_address"
 std::string as_name(std::string_view text) {
@@ -93,6 +102,11 @@ std::vector<CounterMeaning> counter_catalog() {
   add("shm.", shm::kTransportCounterRows, catalog);
   add("shm.", shm::kConnectionCounterRows, catalog);
   add_processes(catalog);
+  for (const std::string_view name : kGauges) {
+    const auto gauge = std::ranges::find(catalog, name, &CounterMeaning::name);
+    ENSURE(gauge != catalog.end(), "there is no counter {} to be a gauge", name);
+    gauge->kind = CounterKind::gauge;
+  }
   return catalog;
 }
 

@@ -2,6 +2,7 @@
 // All counters of the statistics by full name, with their meaning, for `fairlead explain` and docs/counters.md. New
 // counters enter it through the rows of their struct (base/counter_row.hpp).
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,9 +12,15 @@
 
 namespace fairlead::engine {
 
+enum class CounterKind : std::uint8_t {
+  total,  // only grows
+  gauge,  // a present state, or the most so far
+};
+
 struct CounterMeaning {
   std::string name;      // "link.resends_fast"
   std::string sentence;  // begins in lower case, without a full stop
+  CounterKind kind = CounterKind::total;
 };
 
 std::vector<CounterMeaning> counter_catalog();

@@ -29,12 +29,23 @@ std::string page() {
       "in the\n"
       "sources; `engine_test --gtest_filter=CounterCatalog.*` compares it.\n\n"
       "| counter | what it counts |\n| --- | --- |\n";
-  for (const auto& [name, sentence] : counter_catalog()) text += fmt::format("| `{}` | {} |\n", name, sentence);
+  for (const auto& [name, sentence, kind] : counter_catalog()) text += fmt::format("| `{}` | {} |\n", name, sentence);
   return text;
 }
 
 TEST(CounterCatalog, NamesEachCounterOnce) {
   EXPECT_EQ(catalog_names().size(), counter_catalog().size());
+}
+
+// What falls again is no total, for a monitoring system neither.
+TEST(CounterCatalog, KnowsPresentStatesAndMaximaAsGauges) {
+  const std::set<std::string> kStates{
+      "link.segments_in_flight", "link.messages_pending", "path.fault.held",   "qp.regions",
+      "shm.shared_bytes",        "shm.traced_bytes",      "shm.left_in_place", "shm.huge_bytes"};
+  for (const CounterMeaning& counter : counter_catalog()) {
+    EXPECT_EQ(counter.kind == CounterKind::gauge, counter.name.ends_with("_most") || kStates.contains(counter.name))
+        << counter.name;
+  }
 }
 
 using CounterFacts = EnginePair;

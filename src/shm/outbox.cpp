@@ -21,6 +21,12 @@ void gather(std::byte* out, std::span<const iovec> pieces, std::uint64_t size) {
   }
 }
 
+/// Counts a message that is in the ring as a whole: those that are refused, taken back or lost before are not sent.
+void count_sent(TransportCounters& counters, std::uint64_t bytes) {
+  ++counters.messages_sent;
+  counters.bytes_sent += bytes;
+}
+
 }  // namespace
 
 Status Outbox::keep(TransportPeer& peer, const link::Outgoing& message, link::Reference* reference) {
@@ -59,6 +65,7 @@ bool Outbox::write_short(TransportPeer& peer, Connection& to, const link::Outgoi
   }
   to.writer.publish(before + message.size, to.reader.read());
   to.reader.told();
+  count_sent(counters_, message.size);
   if (message.wants_outcome) peer.pending.push({.line = to.writer.written(), .cookie = message.cookie});
   return true;
 }
@@ -83,6 +90,7 @@ bool Outbox::write_place(TransportPeer& peer, Connection& to) {
   to.reader.told();
   to.alert();
   ++counters_.messages_pulled;
+  count_sent(counters_, message.size);
   peer.pending.push({.line = to.writer.written(), .cookie = message.cookie, .length = ticket});
   peer.longs.pop();
   return true;
@@ -109,6 +117,7 @@ bool Outbox::write_chunk(TransportPeer& peer, Connection& to) {
   to.alert();
   ++counters_.chunks_sent;
   if (peer.long_sent.bytes < message.size) return true;
+  count_sent(counters_, message.size);
   if (message.wants_outcome) peer.pending.push({.line = to.writer.written(), .cookie = message.cookie});
   peer.longs.pop();
   peer.long_sent = {};

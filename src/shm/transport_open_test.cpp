@@ -1,9 +1,11 @@
-// Handles of peers: which are open, and that a handle of a peer that is gone does not name its successor.
+// Two transports that meet: which handles are open, that a handle of a peer that is gone does not name its successor,
+// and what counts as sent.
 
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "engine/engine_pair_for_tests.hpp"
 
@@ -17,7 +19,7 @@ class TransportOpen : public testing::Test {
   static std::unique_ptr<Transport> make(std::uint16_t number) {
     return std::make_unique<Transport>(
         Connections::open(engine::direct_place(number), number + 100U, engine::direct_options()).value(),
-        TransportOptions{.give_up_after = 5s, .connect_within = 1s});
+        TransportOptions{.give_up_after = 5s, .connect_within = 1s, .waiting_max = 64});
   }
   void pass(Transport& one) {
     for (const bool attends : {false, true}) {
@@ -59,6 +61,39 @@ TEST_F(TransportOpen, AHandleOfAPeerThatIsGoneDoesNotNameTheNextOne) {
   EXPECT_TRUE(near_->is_open(second));
   EXPECT_FALSE(near_->is_open(first));
   EXPECT_FALSE(near_->is_open({first.slot + 1, first.generation}));
+}
+
+TEST_F(TransportOpen, OnlyMessagesInTheRingCountAsSent) {
+  const link::PeerHandle peer = meet();
+  std::vector<std::byte> memory(Outbox::kWholeMax);
+  iovec piece{memory.data(), memory.size()};
+  std::vector<link::Reference> references;
+  for (;;) {
+    link::Reference reference = 0;
+    const link::Outgoing message{.envelope = {.operation = wire::Operation::message},
+                                 .pieces = {&piece, 1},
+                                 .size = memory.size(),
+                                 .cookie = references.size()};
+    const Status status = near_->submit(peer, message, now_, &reference);
+    if (status == Status::again) break;
+    ASSERT_EQ(status, Status::ok);
+    references.push_back(reference);
+  }
+  const auto& sent = near_->counters();
+  EXPECT_GT(sent.messages_sent, 0U);
+  EXPECT_EQ(sent.messages_sent + sent.messages_waited, references.size());
+  EXPECT_EQ(sent.bytes_sent, sent.messages_sent * memory.size());
+
+  const std::uint64_t last = references.size() - 1;
+  ASSERT_TRUE(near_->cancel(peer, references.back(), last)) << "it waits";
+  const auto& arrived = far_->counters();
+  for (int step = 0; step < 10'000 && arrived.messages_delivered < last; ++step) {
+    now_ += 25us;
+    for (const auto& one : {near_.get(), far_.get()}) pass(*one);
+  }
+  EXPECT_EQ(arrived.messages_delivered, last);
+  EXPECT_EQ(sent.messages_sent, last) << "not the one that was taken back";
+  EXPECT_EQ(sent.bytes_sent, arrived.bytes_delivered);
 }
 
 }  // namespace

@@ -13,8 +13,6 @@ Status Transport::submit(link::PeerHandle handle, const link::Outgoing& message,
   const std::uint32_t index = handle.slot - kFirstSlot;
   if (!message.wants_outcome && message.size > options_.copied_max) [[unlikely]]
     return Status::invalid;
-  ++counters_.messages_sent;
-  counters_.bytes_sent += message.size;
   Connection* const to = connection_of(peer);
   if (message.wants_outcome || to == nullptr) make_busy(index, now);
   const bool is_short = message.size <= Outbox::kWholeMax;
@@ -24,10 +22,7 @@ Status Transport::submit(link::PeerHandle handle, const link::Outgoing& message,
     return Status::ok;
   }
   const Status status = outbox_.keep(peer, message, reference);
-  if (status != Status::ok) {
-    --counters_.messages_sent;
-    counters_.bytes_sent -= message.size;
-  } else if (to != nullptr) {
+  if (status == Status::ok && to != nullptr) {
     make_busy(index, now);
     if (!is_short) outbox_.pump(peer, *to);
   }
@@ -39,7 +34,6 @@ bool Transport::write(link::PeerHandle handle, const wire::Envelope& envelope) {
   Connection* const to = connection_of(peer);
   const link::Outgoing message{.envelope = envelope, .pieces = {}, .wants_outcome = false};
   if (to == nullptr || !peer.shorts.empty() || !outbox_.write_short(peer, *to, message, nullptr)) return false;
-  ++counters_.messages_sent;
   return true;
 }
 

@@ -157,7 +157,7 @@ std::string suggestion(std::string_view word) {
   const std::vector<engine::CounterMeaning> counters = engine::counter_catalog();
   std::vector<std::string_view> known;
   for (const Explanation& one : kExplanations) known.push_back(one.name);
-  for (const auto& [name, sentence] : counters) known.push_back(name);
+  for (const auto& [name, sentence, kind] : counters) known.push_back(name);
   for_each_word([&](const Word& entry) {
     known.push_back(entry.name);
     if (!entry.short_name.empty()) known.push_back(entry.short_name);
@@ -216,7 +216,7 @@ Result<std::string> explain(std::string_view word) {
     if (word == fmt::format("{}", status.c_number) || plain(word) == fmt::format("status {}", status.c_number))
       lines += fmt::format("{} (status {} in C): {}\n", status.c_name, status.c_number, status.sentence);
   }
-  for (const auto& [name, sentence] : engine::counter_catalog()) {
+  for (const auto& [name, sentence, kind] : engine::counter_catalog()) {
     if (is_called(name, word)) lines += fmt::format("{} (a counter): {}\n", name, sentence);
   }
   for_each_word([&](const Word& entry) {
@@ -238,7 +238,7 @@ std::string explain_all() {
   std::string lines;
   for (const StatusWord& status : status_words()) lines += line_of(status);
   for_each_word([&](const Word& word) { lines += line_of(word); });
-  for (const auto& [name, sentence] : engine::counter_catalog())
+  for (const auto& [name, sentence, kind] : engine::counter_catalog())
     lines += fmt::format("{} (a counter): {}\n", name, sentence);
   for_each_setting([&](std::string_view, std::string_view, const std::string& line) { lines += line; });
   return lines;

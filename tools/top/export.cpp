@@ -13,6 +13,7 @@
 
 #include "base/shown.hpp"
 #include "engine/counter_catalog.hpp"
+#include "tools/top/parts.hpp"
 
 namespace fairlead::tools {
 namespace {
@@ -21,9 +22,11 @@ using nlohmann::json;
 using observe::StatsPart;
 using observe::text_of;
 
-void add_fields(std::span<const observe::StatsField> fields, const void* record, json& to) {
+constexpr auto kTotal = engine::CounterKind::total, kGauge = engine::CounterKind::gauge;
+
+void add_fields(std::span<const observe::StatsField> fields, const std::byte* record, json& to) {
   for (const observe::StatsField& field : fields) {
-    const observe::StatsValue value = value_of(field, static_cast<const std::byte*>(record));
+    const observe::StatsValue value = value_of(field, record);
     const std::string name(field.name);
     if (field.kind == observe::StatsKind::text)
       to[name] = value.text;
@@ -34,27 +37,24 @@ void add_fields(std::span<const observe::StatsField> fields, const void* record,
   }
 }
 
-template <typename Record>
-void add_part(const SeenEngine& engine, StatsPart part, const std::vector<Record>& records, json& to) {
+void add_part(const SeenEngine& engine, StatsPart part, json& to) {
   const auto& row = observe::kStatsPartRows[static_cast<std::size_t>(part)];
+  const auto records = records_of(engine, part);
   json all = json::array();
-  for (const Record& record : records) add_fields(row.fields, &record, all.emplace_back());
+  for (const std::byte* record : records) add_fields(row.fields, record, all.emplace_back());
   to[std::string(row.name)] = std::move(all);
-  const std::uint32_t total = engine.view.header.parts[static_cast<std::size_t>(part)].total;
-  if (total > records.size()) to[fmt::format("{}_total", row.name)] = total;
+  if (total_of(engine, part) > records.size()) to[fmt::format("{}_total", row.name)] = total_of(engine, part);
 }
 
 json json_of(const SeenEngine& engine) {
   json one{{"program", engine.program}, {"is_fresh", engine.is_fresh}, {"report", engine.view.report}};
-  add_fields(observe::kStatsHeaderFields, &engine.view.header, one);
+  add_fields(observe::kStatsHeaderFields, reinterpret_cast<const std::byte*>(&engine.view.header), one);
   one["pid"] = engine.pid;  // as this PID namespace numbers it
   json counters = json::object();
   for (const observe::StatsCounter& counter : engine.view.counters)
     counters[std::string(text_of(counter.name))] = counter.value;
   one["counters"] = std::move(counters);
-  add_part(engine, StatsPart::peers, engine.view.peers, one);
-  add_part(engine, StatsPart::ports, engine.view.ports, one);
-  add_part(engine, StatsPart::pairs, engine.view.pairs, one);
+  for (const StatsPart part : {StatsPart::peers, StatsPart::ports, StatsPart::pairs}) add_part(engine, part, one);
   return one;
 }
 
@@ -65,13 +65,17 @@ std::string metric_name(std::string_view counter) {
   return name;
 }
 
-std::string label_text(std::string_view text) {
+std::string escaped(std::string_view text) {
   std::string result;
-  for (const char letter : base::shown(text, 64)) {
+  for (const char letter : text) {
     if (letter == '"' || letter == '\\') result += '\\';
     result += letter;
   }
   return result;
+}
+
+std::string label_text(std::string_view text) {
+  return escaped(base::shown(text, 64));
 }
 
 std::string labels_of(const SeenEngine& engine) {
@@ -80,7 +84,8 @@ std::string labels_of(const SeenEngine& engine) {
 }
 
 struct Metric {
-  std::string_view type, help;
+  engine::CounterKind kind;
+  std::string_view help;
   std::string samples;
 };
 
@@ -101,7 +106,7 @@ std::string top_openmetrics(const SeenEngines& seen) {
   std::map<std::string, Metric> metrics;
   const auto add = [&](const std::string& name, Metric metric, const std::string& labels, std::uint64_t value) {
     auto& known = metrics.try_emplace(name, std::move(metric)).first->second;
-    known.samples += fmt::format("{}{} {}\n", name, labels, value);
+    known.samples += fmt::format("{}{}{} {}\n", name, known.kind == kTotal ? "_total" : "", labels, value);
   };
   std::set<std::string> all_labels;
   for (const SeenEngine& engine : seen.engines) {
@@ -111,18 +116,17 @@ std::string top_openmetrics(const SeenEngines& seen) {
     for (const engine::CounterMeaning& meaning : catalog) {
       const auto counter = std::ranges::find(engine.view.counters, std::string_view(meaning.name),
                                              [](const auto& one) { return text_of(one.name); });
-      // The tables do not distinguish counters from gauges, so the type is "unknown", as the format names it.
       if (counter != engine.view.counters.end())
-        add(metric_name(meaning.name), {"unknown", meaning.sentence, {}}, labels, counter->value);
+        add(metric_name(meaning.name), {meaning.kind, meaning.sentence, {}}, labels, counter->value);
     }
-    const auto total = [&](StatsPart part) { return engine.view.header.parts[static_cast<std::size_t>(part)].total; };
-    add("fairlead_peers", {"gauge", "peers that are known", {}}, labels, total(StatsPart::peers));
-    add("fairlead_ports", {"gauge", "ports that are open", {}}, labels, total(StatsPart::ports));
-    add("fairlead_queue_pairs", {"gauge", "queue pairs that are open", {}}, labels, total(StatsPart::pairs));
+    add("fairlead_peers", {kGauge, "peers that are known", {}}, labels, total_of(engine, StatsPart::peers));
+    add("fairlead_ports", {kGauge, "ports that are open", {}}, labels, total_of(engine, StatsPart::ports));
+    add("fairlead_queue_pairs", {kGauge, "queue pairs that are open", {}}, labels, total_of(engine, StatsPart::pairs));
   }
   std::string text;
   for (const auto& [name, metric] : metrics)
-    text += fmt::format("# TYPE {} {}\n# HELP {} {}\n{}", name, metric.type, name, metric.help, metric.samples);
+    text += fmt::format("# TYPE {} {}\n# HELP {} {}\n{}", name, metric.kind == kTotal ? "counter" : "gauge", name,
+                        escaped(metric.help), metric.samples);
   return text + "# EOF\n";
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/shown.hpp"
 #include "tools/base/text_table.hpp"
+#include "tools/top/parts.hpp"
 
 namespace fairlead::tools {
 namespace {
@@ -67,10 +68,6 @@ std::string short_number(double number) {
   return unit == 0 ? fmt::format("{:.0f}", number) : fmt::format("{:.1f}{}", number, kUnits[unit]);
 }
 
-std::uint32_t total_of(const SeenEngine& engine, StatsPart part) {
-  return engine.view.header.parts[static_cast<std::size_t>(part)].total;
-}
-
 const SeenEngine* find_again(const SeenEngine& engine, const SeenEngines* before) {
   if (before == nullptr) return nullptr;
   const auto found = std::ranges::find_if(before->engines, [&](const SeenEngine& one) {
@@ -122,51 +119,6 @@ void sort_rows(std::vector<TopRow>& rows, std::string_view heading) {
   });
 }
 
-/// Formats the time between two moments; `from` may be any number.
-std::string seconds_text(std::int64_t from, Instant to) {
-  const auto end = static_cast<double>(to.time_since_epoch().count());
-  return fmt::format("{:.1f} s", (end - static_cast<double>(from)) / 1e9);
-}
-
-std::string cell_of(const observe::StatsField& field, const std::byte* record) {
-  const observe::StatsValue value = value_of(field, record);
-  switch (field.kind) {
-    case observe::StatsKind::text:
-      return base::shown(value.text, 120);
-    case observe::StatsKind::flag:
-      return value.number != 0 ? "yes" : "no";
-    case observe::StatsKind::duration:
-      return fmt::format("{:.3f} ms", static_cast<double>(value.number) / 1e6);
-    default:
-      return fmt::format("{}", value.number);
-  }
-}
-
-/// Formats a part of the page as a table, by the layout's fields. Omits columns that are empty in all rows.
-template <typename Record>
-std::string part_table(const SeenEngine& engine, StatsPart part, const std::vector<Record>& records) {
-  const auto& row = observe::kStatsPartRows[static_cast<std::size_t>(part)];
-  if (records.empty()) return {};
-  std::vector<std::string> headings;
-  std::vector<std::vector<std::string>> cells(records.size());
-  std::vector<bool> is_text;
-  for (const observe::StatsField& field : row.fields) {
-    std::vector<std::string> column;
-    for (const Record& record : records) column.push_back(cell_of(field, reinterpret_cast<const std::byte*>(&record)));
-    if (std::ranges::all_of(column, &std::string::empty)) continue;
-    headings.emplace_back(field.name);
-    is_text.push_back(field.kind == observe::StatsKind::text);
-    for (std::size_t i = 0; i < column.size(); ++i) cells[i].push_back(std::move(column[i]));
-  }
-  TextTable table(std::move(headings));
-  for (std::size_t i = 0; i < is_text.size(); ++i)
-    if (is_text[i]) table.align_left(i);
-  for (auto& each : cells) table.add(std::move(each));
-  const std::size_t left_off = total_of(engine, part) - records.size();
-  return fmt::format("\n{}{}:\n{}", row.name, left_off == 0 ? "" : fmt::format(" ({} more)", left_off),
-                     table.to_string());
-}
-
 std::string counter_table(const SeenEngine& engine) {
   TextTable table({"counter", "value"});
   for (const observe::StatsCounter& counter : engine.view.counters)
@@ -203,21 +155,11 @@ std::string top_table(const SeenEngines& now, const SeenEngines* before, double 
 }
 
 std::string top_detail(const SeenEngine& engine, Instant now) {
-  const observe::StatsHeader& header = engine.view.header;
-  std::string text = fmt::format("process {} ({}), engine at {}, {}, started {} ago\n", engine.pid,
-                                 base::shown(engine.program), base::shown(text_of(header.address), 64),
-                                 base::shown(text_of(header.path)), seconds_text(header.started_at, now));
-  if (!engine.is_fresh) {
-    text += header.published_at == 0 ? std::string("it does not answer: is it stopped?\n")
-                                     : fmt::format("it does not answer: is it stopped? These figures are {} old\n",
-                                                   seconds_text(header.published_at, now));
-  }
-  text += part_table(engine, StatsPart::peers, engine.view.peers);
-  text += part_table(engine, StatsPart::ports, engine.view.ports);
-  text += part_table(engine, StatsPart::pairs, engine.view.pairs);
+  std::string text = engine_heading(engine, now);
+  for (const StatsPart part : {StatsPart::peers, StatsPart::ports, StatsPart::pairs}) text += part_table(engine, part);
   text += counter_table(engine);
   if (!engine.view.report.empty()) {
-    text += fmt::format("\nthe last report, {} ago:\n{}", seconds_text(header.reported_at, now),
+    text += fmt::format("\nthe last report, {} ago:\n{}", seconds_text(engine.view.header.reported_at, now),
                         base::shown_lines(engine.view.report));
   }
   return text;

@@ -21,6 +21,7 @@
 #include "tools/top/engines.hpp"
 #include "tools/top/export.hpp"
 #include "tools/top/metrics_server.hpp"
+#include "tools/top/peer.hpp"
 #include "tools/top/table.hpp"
 
 namespace fairlead::tools {
@@ -28,31 +29,46 @@ namespace {
 
 struct TopOptions {
   pid_t pid = 0;
+  std::string peer;
   TopView view;
   Duration interval = std::chrono::seconds(1);
   bool is_once = false, is_json = false, is_openmetrics = false;
   std::uint16_t port = 0;  // port of the metrics server; 0: none
 
+  bool has_details() const { return pid != 0 || !peer.empty(); }
   std::optional<pid_t> only() const { return pid == 0 ? std::nullopt : std::optional(pid); }
 };
 
-std::string details(const SeenEngines& seen) {
+/// Looks at the engines that the options select.
+Result<SeenEngines> look_at(const TopOptions& options) {
+  auto seen = look_at_engines(options.only());
+  if (!seen || options.peer.empty()) return seen;
+  seen = engines_with_peer(std::move(*seen), options.peer);
+  if (!seen->engines.empty()) return seen;
+  return std::unexpected(
+      Error{Status::not_available, 0,
+            fmt::format("no engine of yours here knows a peer {}: `fairlead top --pid PID` lists those of a process",
+                        base::shown(options.peer, 64))});
+}
+
+std::string details(const TopOptions& options, const SeenEngines& seen) {
   std::string text;
-  for (const SeenEngine& engine : seen.engines) text += top_detail(engine, now()) + "\n";
+  for (const SeenEngine& engine : seen.engines)
+    text += (options.peer.empty() ? top_detail(engine, now()) : top_peers(engine, now())) + "\n";
   for (const UnreadableEngine& one : seen.unreadable) text += fmt::format("{}: {}\n", one.pid, one.why.message);
   return text;
 }
 
 int print_once(const TopOptions& options) {
-  const auto seen = look_at_engines(options.only());
+  const auto seen = look_at(options);
   if (!seen) return report_error(seen.error());
   std::string text;
   if (options.is_json)
     text = top_json(*seen);
   else if (options.is_openmetrics)
     text = top_openmetrics(*seen);
-  else if (options.pid != 0)
-    text = details(*seen);
+  else if (options.has_details())
+    text = details(options, *seen);
   else
     text = top_table(*seen, nullptr, 0, options.view);
   fmt::print("{}", text);
@@ -71,11 +87,11 @@ int watch(const TopOptions& options) {
   const char* const clear = ::isatty(STDOUT_FILENO) != 0 ? "\033[H\033[J" : "";
   std::optional<SeenEngines> before;
   for (Instant seen_at{}; !is_interrupted(); rest_until(seen_at + options.interval)) {
-    auto seen = look_at_engines(options.only());
+    auto seen = look_at(options);
     if (!seen) return report_error(seen.error());
     const double seconds = std::chrono::duration<double>(now() - std::exchange(seen_at, now())).count();
     fmt::print("{}{}{}", clear, top_table(*seen, before ? &*before : nullptr, seconds, options.view),
-               options.pid == 0 ? "" : "\n" + details(*seen));
+               options.has_details() ? "\n" + details(options, *seen) : "");
     std::fflush(stdout);
     before = std::move(*seen);
   }
@@ -135,6 +151,12 @@ void add_top(CLI::App& app, int& exit_code) {
   top->add_option("--pid", options->pid, "one process: its peers, ports, queue pairs, counters and last report")
       ->check(CLI::PositiveNumber.description(""))
       ->type_name("PID");
+  CLI::Option* peer =
+      top->add_option("--peer", options->peer, "one peer: all that each engine knows of it, and its queue pairs")
+          ->check([](const std::string& text) {
+            return text.empty() ? "it is empty: name an address, as 10.0.0.5 or 10.0.0.5:20480" : std::string();
+          })
+          ->type_name("IP[:PORT]");
   top->add_option("--sort", options->view.sort, "the column that orders the rows")
       ->type_name("COLUMN")
       ->capture_default_str();
@@ -145,6 +167,7 @@ void add_top(CLI::App& app, int& exit_code) {
   auto* const metrics =
       top->add_flag("--openmetrics", options->is_openmetrics, "one look, all counters, for Prometheus and its like");
   json->excludes(metrics);
+  peer->excludes(metrics);
   add_count(*top, "--listen", options->port, std::uint16_t{1}, std::uint16_t{65535},
             "serve --openmetrics at this port of 127.0.0.1, as /metrics, until Ctrl-C")
       ->default_str("")

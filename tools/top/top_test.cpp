@@ -10,9 +10,12 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <set>
+#include <sstream>
 
 #include "tools/top/engines.hpp"
 #include "tools/top/export.hpp"
+#include "tools/top/peer.hpp"
 #include "tools/top/table.hpp"
 
 namespace fairlead::tools {
@@ -59,9 +62,12 @@ TEST_F(TopOfThisProcess, IsJsonByTheNamesOfTheLayout) {
 
 TEST_F(TopOfThisProcess, IsOpenMetrics) {
   const std::string text = top_openmetrics(look());
-  EXPECT_THAT(text, AllOf(HasSubstr("# TYPE fairlead_link_resends unknown\n# HELP fairlead_link_resends segments that"),
-                          HasSubstr("\nfairlead_link_resends{pid=\"" + pid() + "\",program=\"tools_test\",address="),
-                          testing::EndsWith("# EOF\n")));
+  EXPECT_THAT(text,
+              AllOf(HasSubstr("# TYPE fairlead_link_resends counter\n# HELP fairlead_link_resends segments that"),
+                    HasSubstr("# TYPE fairlead_qp_regions gauge\n"), HasSubstr("\nfairlead_qp_regions{pid="),
+                    HasSubstr("# TYPE fairlead_ports gauge\n"), HasSubstr("\nfairlead_ports{pid="),
+                    HasSubstr("\nfairlead_link_resends_total{pid=\"" + pid() + "\",program=\"tools_test\",address="),
+                    testing::EndsWith("# EOF\n")));
 }
 
 TEST_F(TopOfThisProcess, HasDetails) {
@@ -145,8 +151,94 @@ TEST(Top, TellsEachMetricOfAnEngineOnce) {
   seen.engines.assign(2, made_up(7, "twice", 5));
   seen.engines[0].view.counters.push_back(seen.engines[0].view.counters[0]);
   const std::string text = top_openmetrics(seen);
-  for (const char* metric : {"\nfairlead_link_resends{", "\nfairlead_peers{"})
+  for (const char* metric : {"\nfairlead_link_resends_total{", "\nfairlead_peers{"})
     EXPECT_EQ(text.find(metric), text.rfind(metric)) << text;
+}
+
+// Each family has one type, and each sample the name that its type asks for.
+TEST_F(TopOfThisProcess, KeepsTheRulesOfOpenMetrics) {
+  std::istringstream lines(top_openmetrics(look()));
+  std::string family, type, last;
+  std::set<std::string> families;
+  std::size_t samples = 0;
+  for (std::string line; std::getline(lines, line); last = line) {
+    ASSERT_NE(last, "# EOF") << "nothing follows the end";
+    std::istringstream words(line);
+    std::string first, second;
+    words >> first;
+    if (first == "#") {
+      words >> second;
+      if (second == "TYPE") {
+        words >> family >> type;
+        EXPECT_TRUE(families.insert(family).second) << family;
+        EXPECT_FALSE(family.ends_with("_total")) << family;
+        EXPECT_TRUE(type == "counter" || type == "gauge") << line;
+      }
+      continue;
+    }
+    ++samples;
+    EXPECT_EQ(line.substr(0, line.find('{')), family + (type == "counter" ? "_total" : "")) << line;
+  }
+  EXPECT_EQ(last, "# EOF");
+  EXPECT_EQ(samples, families.size());
+  EXPECT_GT(samples, 100u);
+}
+
+/// A peer of a made-up engine.
+observe::StatsPeer peer_at(std::string_view address, std::int64_t round_trip) {
+  observe::StatsPeer peer;
+  std::ranges::copy(address, peer.address.begin());
+  std::ranges::copy(std::string_view("udp"), peer.path.begin());
+  peer.round_trip = round_trip;
+  return peer;
+}
+
+class TopOfAPeer : public testing::Test {
+ protected:
+  TopOfAPeer() {
+    for (const pid_t pid : {7, 8}) seen_.engines.push_back(made_up(pid, "program", 1));
+    seen_.engines[0].view.peers = {peer_at("10.0.0.5:20480", 1'500'000), peer_at("10.0.0.5:20481", 1),
+                                   peer_at("10.0.0.50:20480", 1), peer_at("[fd88::1]:20480", 1)};
+    seen_.engines[1].view.peers = {peer_at("10.0.0.6:20480", 1)};
+    observe::StatsPair pair;
+    pair.number = 1234;
+    std::ranges::copy(std::string_view("10.0.0.5:20480"), pair.peer.begin());
+    seen_.engines[0].view.pairs = {pair, observe::StatsPair{.number = 5678}};
+  }
+  std::size_t peers_of(std::string_view peer) const {
+    std::size_t sum = 0;
+    for (const SeenEngine& engine : engines_with_peer(seen_, peer).engines) sum += engine.view.peers.size();
+    return sum;
+  }
+
+  SeenEngines seen_;
+};
+
+TEST_F(TopOfAPeer, SelectsByAddressWithOrWithoutThePort) {
+  EXPECT_EQ(peers_of("10.0.0.5:20480"), 1u);
+  EXPECT_EQ(peers_of("10.0.0.5"), 2u);
+  EXPECT_EQ(peers_of("fd88::1"), 1u);
+  EXPECT_EQ(peers_of("[fd88::1]:20480"), 1u);
+  EXPECT_EQ(peers_of("10.0.0"), 0u);
+  EXPECT_EQ(peers_of(""), 0u);
+  EXPECT_EQ(engines_with_peer(seen_, "10.0.0.6").engines.at(0).pid, 8);
+}
+
+TEST_F(TopOfAPeer, ShowsEachFieldOfThePageAndItsQueuePairs) {
+  const SeenEngines found = engines_with_peer(seen_, "10.0.0.5:20480");
+  ASSERT_EQ(found.engines.size(), 1u);
+  const std::string text = top_peers(found.engines[0], Instant{});
+  for (const observe::StatsField& field : observe::kStatsPeerFields)
+    EXPECT_THAT(text, HasSubstr("\n" + std::string(field.name)));
+  EXPECT_THAT(text, AllOf(HasSubstr("1.500 ms"), HasSubstr("1234"), Not(HasSubstr("5678")), Not(HasSubstr("20481"))));
+}
+
+TEST_F(TopOfAPeer, IsJsonOfTheSameForm) {
+  const json engine = json::parse(top_json(engines_with_peer(seen_, "10.0.0.5:20480"))).at("engines").at(0);
+  EXPECT_EQ(engine.at("peers").size(), 1u);
+  EXPECT_EQ(engine.at("peers")[0].at("round_trip"), 1'500'000);
+  EXPECT_EQ(engine.at("pairs")[0].at("number"), 1234);
+  EXPECT_FALSE(engine.contains("peers_total"));
 }
 
 TEST(Top, BearsAnyTime) {
