@@ -9,6 +9,7 @@
 #include <ostream>
 
 #include "tests/child_process.hpp"
+#include "tests/two_namespaces.hpp"
 
 namespace fairlead::tests {
 namespace {
@@ -143,6 +144,39 @@ TEST_P(DoctorsPeer, IsNotThere) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Over, DoctorsPeer, testing::Values("auto", "udp"));
+
+/// A peer in another network namespace, with these options.
+class DoctorsLoss : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const auto fault = hosts_.set_up()) GTEST_SKIP() << *fault;
+  }
+  std::string ask(const Words& options, const char* probes) {
+    Words words{FAIRLEAD_COMMAND, "bulkping", "server", "--address", "10.77.0.2"};
+    words.insert(words.end(), options.begin(), options.end());
+    ChildProcess server(hosts_.enter_second(words));
+    EXPECT_TRUE(server.wait_for_text("serving at", 20s)) << server.error_output();
+    const Finished finished =
+        run(hosts_.enter_first({FAIRLEAD_COMMAND, "doctor", "10.77.0.2", "--probes", probes}), 100s);
+    EXPECT_EQ(finished.exit_code, 0) << finished.output << finished.error_output;
+    return finished.output;
+  }
+
+  TwoNamespaces hosts_;
+};
+
+TEST_F(DoctorsLoss, CountsProbesThatWereLost) {
+  const auto fault = hosts_.lose_each_fourth_in_second();
+  ASSERT_FALSE(fault) << *fault;
+  const std::string output = ask({}, "40");
+  EXPECT_THAT(output, HasSubstr(" of 40 probes were lost on the way there ("));
+  EXPECT_THAT(output, Not(HasSubstr("0 of 40 probes were lost")));
+}
+
+// The answers take longer than the first retransmission timeout.
+TEST_F(DoctorsLoss, ALateAnswerIsNoLoss) {
+  EXPECT_THAT(ask({"--fault", "delay=500ms"}, "3"), HasSubstr("0 of 3 probes were lost on the way there ("));
+}
 
 TEST(Doctor, SeesAHostWithoutLoopback) {
   const Finished finished = run({"unshare", ::geteuid() == 0 ? "-n" : "-Urn", FAIRLEAD_COMMAND, "doctor"}, 60s);

@@ -59,6 +59,12 @@ std::optional<std::string> TwoNamespaces::cut_segments() {
   return {};
 }
 
+std::optional<std::string> TwoNamespaces::lose_each_fourth_in_second() {
+  return in_second({"nft",
+                    "add table inet fourth; add chain inet fourth input { type filter hook input priority 0; }; "
+                    "add rule inet fourth input meta l4proto udp numgen inc mod 4 == 3 drop"});
+}
+
 std::optional<std::string> TwoNamespaces::enlarge_first(int mtu) {
   return in_first({"ip", "link", "set", "fl0", "mtu", std::to_string(mtu)});
 }

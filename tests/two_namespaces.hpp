@@ -22,6 +22,9 @@ class TwoNamespaces {
   /// Switches segmentation offload off, so that the loss of one segment does not take a whole GSO batch with it.
   std::optional<std::string> cut_segments();
 
+  /// Drops each fourth UDP datagram that arrives in the second namespace.
+  std::optional<std::string> lose_each_fourth_in_second();
+
   /// Raises the MTU of the first end. The second keeps 1500, so the first end drops longer datagrams.
   std::optional<std::string> enlarge_first(int mtu);
   /// Adds a firewall rule in the first namespace that drops all outgoing UDP.

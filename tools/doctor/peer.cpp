@@ -79,6 +79,51 @@ std::uint64_t counter(const net::TransferMachine& machine, std::string_view name
   return found == all.end() ? 0 : found->value;
 }
 
+/// Counts the probes that lost a datagram on their way there, each probe once.
+class LossCount {
+ public:
+  explicit LossCount(const net::TransferMachine& machine)
+      : machine_(machine), sent_again_(counter(machine, kAgain)), needless_(counter(machine, kNeedless)) {}
+
+  /// Call it after each probe.
+  void add_probe() {
+    const std::uint64_t now = counter(machine_, kAgain);
+    probes_ += now > seen_ ? 1 : 0;
+    seen_ = now;
+  }
+  /// Waits for the peer's reports of what has arrived twice, for as long as two more probes may take.
+  void wait_for_reports(net::TransferMachine& machine, Microseconds longest) const {
+    constexpr std::chrono::milliseconds kLeast{50};
+    const auto patience = std::chrono::ceil<std::chrono::milliseconds>(2 * longest) + kLeast;
+    const auto end = std::chrono::steady_clock::now() + std::min<std::chrono::milliseconds>(patience, kAnswerWithin);
+    while (needless() < sent_again() && std::chrono::steady_clock::now() < end)
+      (void)machine.wait(std::min(end, std::chrono::steady_clock::now() + kLeast));
+  }
+
+  std::uint64_t sent_again() const { return counter(machine_, kAgain) - sent_again_; }
+  /// Returns how many of these the peer had received already: its answer was late or lost, and not the probe.
+  std::uint64_t needless() const { return std::min(counter(machine_, kNeedless) - needless_, sent_again()); }
+  std::uint64_t lost() const { return std::min(probes_, sent_again() - needless()); }
+
+ private:
+  static constexpr std::string_view kAgain = "link.resends", kNeedless = "link.duplicates_reported";
+
+  const net::TransferMachine& machine_;
+  std::uint64_t sent_again_, needless_, seen_ = sent_again_;
+  std::uint64_t probes_ = 0;  // during which something was sent again
+};
+
+void tell_loss(Findings& findings, const LossCount& count, unsigned probes) {
+  std::string text = fmt::format("{} of {} probes were lost on the way there", count.lost(), probes);
+  if (count.sent_again() > 0) {
+    text += fmt::format(" ({} sent again; {} of those had arrived: only the answer was late or lost)",
+                        count.sent_again(), count.needless());
+  }
+  const bool is_lossy = count.lost() > 0;
+  findings.push_back({is_lossy ? Verdict::note : Verdict::good, "loss", std::move(text),
+                      is_lossy ? "fairlead explain link.resends" : ""});
+}
+
 /// Returns the text between two others; empty if it is not there.
 std::string between(const std::string& text, std::string_view before, std::string_view after) {
   const std::size_t begin = text.find(before);
@@ -122,6 +167,7 @@ void ask(Findings& findings, net::Domain& domain, net::TransferMachine& machine,
   if (!to) return findings.push_back({Verdict::trouble, "peer", to.error().message, {}});
   Prober prober(domain, machine, std::move(*to));
   std::vector<double> took;
+  LossCount losses(machine);
   for (unsigned i = 0; i < probes; ++i) {
     const auto one = prober.ask();
     if (!one) {
@@ -129,6 +175,7 @@ void ask(Findings& findings, net::Domain& domain, net::TransferMachine& machine,
       return findings.push_back({Verdict::trouble, "peer", std::move(why), std::move(remedy)});
     }
     took.push_back(one->count());
+    losses.add_probe();
   }
   const std::string known = prober.known();
   const bool is_translated = known.contains("a NAT translates an address");
@@ -143,10 +190,8 @@ void ask(Findings& findings, net::Domain& domain, net::TransferMachine& machine,
                       fmt::format("{} probes: least {:.1f}, median {:.1f}, 99 % {:.1f} us there and back", took.size(),
                                   took.front(), took[took.size() / 2], took[took.size() * 99 / 100]),
                       {}});
-  const std::uint64_t again = counter(machine, "link.resends");
-  findings.push_back({again == 0 ? Verdict::good : Verdict::note, "loss",
-                      fmt::format("{} segments had to be sent again", again),
-                      again == 0 ? "" : "fairlead explain link.resends"});
+  losses.wait_for_reports(machine, Microseconds(took.back()));
+  tell_loss(findings, losses, probes);
 }
 
 /// Starts a machine at a nid.
