@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # man_pages.sh COMMAND FOLDER: makes all man pages from current sources. fairlead(1) and fairlead-SUBCOMMAND(1) come from
-# --help, section 3 (classes and calls) from the public headers. Section 7 (settings, counters and words) comes from the
+# --help, section 3 (classes and calls) from the public headers; those of AM-2 are in FOLDER/amudp. Section 7 (settings, counters and words) comes from the
 # docs pages, which tests compare with the sources.
 set -euo pipefail
 command=$(realpath "$1")
@@ -42,6 +42,34 @@ calls() {
       -e "s/^'/\\\\\&'/" "$each" >"$folder/$name.3"
   done
   rm -rf "$scratch"
+  # Each C function has its own name for man, too.
+  links fairlead-net.h "$folder" < <(grep -oE '\bfairlead_[a-z0-9_]+\(' "$tree/include/fairlead/net.h")
+}
+
+# links PAGE FOLDER: for each "NAME(" of standard input, makes a page that is PAGE of section 3.
+links() {
+  local call
+  while IFS= read -r call; do
+    printf '.so man3/%s.3\n' "$1" >"$2/${call%(}.3"
+  done < <(sort -u)
+}
+
+# The calls of AM-2, in the folder amudp: the headers' own texts without their lists of numbered macros.
+active_messages() {
+  local header name
+  mkdir -p "$folder/amudp"
+  for header in "$tree"/doors/amudp/include/amudp*.h; do
+    name=$(basename "$header")
+    {
+      printf '.TH %s 3 "" "Fairlead %s" Fairlead\n.SH NAME\n' "${name^^}" "$version"
+      printf '%s \\- active messages of AM-2 over UDP\n.SH SYNOPSIS\n.nf\n#include <%s>\n' "$name" "$name"
+      printf '\ncc program.c $(pkg-config \\-\\-cflags \\-\\-libs amudp)\n.fi\n.SH DESCRIPTION\n.nf\n'
+      sed -e '/^#define AM[A-Z]*_[A-Za-z]*[0-9]\+(/d' -e '/clang-format/d' -e 's/\\/\\e/g' -e "s/^[.']/\\\\\\&&/" "$header"
+      printf '.fi\n.SH SEE ALSO\nfairlead(1)\n'
+    } >"$folder/amudp/$name.3"
+    links "$name" "$folder/amudp" < <(sed -n 's/^#define \(AM_Init\|AMX_SPMDStartup\) .*/\1(/p' "$header"
+      grep -E '^extern .*\(' "$header" | grep -oE '\b_?(AM|AMX|AMUDP)_[A-Za-z0-9]+\(' | sed 's/^_//')
+  done
 }
 
 # tables NAME SENTENCE: makes a page of docs/NAME.md, whose wide tables become lists.
@@ -71,6 +99,7 @@ for subcommand in $(subcommands); do
   done
 done
 calls
+active_messages
 tables settings "what can be set, and where"
 tables counters "what an engine counts"
 tables words "statuses, numbers and states, and what they mean"

@@ -49,7 +49,7 @@ man --where fairlead fairleadd fairlead-settings fairlead-counters fairlead-word
 
 # A program of one's own, found by CMake and by pkg-config.
 installs /packages/*.deb
-man --where fairlead::verbs::QueuePair fairlead::net::TransferMachine
+man --where fairlead::verbs::QueuePair fairlead::net::TransferMachine fairlead_net_machine_start AM_Map amudp.h
 cmake -S /own -B /tmp/own -D CMAKE_BUILD_TYPE=Release >/dev/null
 cmake --build /tmp/own >/dev/null
 test "$(/tmp/own/consumer)" = canceled
