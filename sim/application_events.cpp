@@ -105,9 +105,12 @@ void Application::take_message(Operation& receive, const engine::Completion& com
 void Application::take_transfer(Operation& operation, const engine::Completion& completion) {
   Findings& findings = shared_.findings;
   const Operation* partner = shared_.ledger.find(operation.partner);
+  const bool is_send = operation.kind == OperationKind::send;
+  const std::uint32_t other = is_send || partner == nullptr ? operation.other_host : partner->host;
+  if (!shared_.ledger.is_trusted(life_.host) || !shared_.ledger.is_trusted(other)) return;
   SIM_CHECK(findings, operation.misuse == Status::ok, "operation {} should have ended {}", operation.number,
             to_string(operation.misuse));
-  if (partner == nullptr && operation.kind != OperationKind::send)
+  if (partner == nullptr && !is_send)
     return findings.add("operation {} ended well, but no other side has part in it", operation.number);
   // Checks the length of the transfer, and whose bytes have arrived.
   const bool is_written = operation.kind == OperationKind::expose_writable || operation.kind == OperationKind::get;

@@ -10,6 +10,7 @@
 #include "sim/addresses.hpp"
 #include "sim/replacement.hpp"
 #include "sim/seals.hpp"
+#include "sim/unchecked_records.hpp"
 
 namespace fairlead::sim {
 namespace {
@@ -130,6 +131,8 @@ shm::RingReader* Host::reader_with_record() {
 }
 
 bool Host::pass(base::Instant now) {
+  if (shared_.sabotage.is(Sabotage::Kind::forgiven_liar)) skip_invalid_records(*engine_->connections());
+  if (shared_.sabotage.is(Sabotage::Kind::overrun_record)) overrun_invalid_record(*engine_->connections());
   shm::RingReader* const reader = reader_with_record();
   if (reader != nullptr && shared_.sabotage.strikes(Sabotage::Kind::lost_record))
     reader->pass(reader->record()->body.size());

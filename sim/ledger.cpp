@@ -52,6 +52,7 @@ Operation* Ledger::find(std::uint64_t number) {
 
 void Ledger::message_arrived(const Operation& receiver, std::uint32_t from, std::uint32_t from_port,
                              std::span<const std::byte> bytes) {
+  if (!is_trusted(from) || !is_trusted(receiver.host)) return;
   if (bytes.size() < kNamedSize) {
     TinyCount& count = tiny_[{from, receiver.host, receiver.port, bytes.size()}];
     ++count.received;
@@ -88,6 +89,7 @@ Ledger::Missing Ledger::missing_at(std::uint32_t host, std::uint32_t port, base:
   std::map<TinyKind, Missing> tiny_ended;
   for (const Operation& operation : operations_) {
     if (operation.kind != OperationKind::send || operation.other_host != host || operation.other_port != port) continue;
+    if (!is_trusted(operation.host)) continue;
     const bool is_sure =
         operation.state == Operation::State::ended && operation.status == Status::ok && operation.submitted >= since;
     if (operation.size >= kNamedSize) {

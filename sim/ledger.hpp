@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -38,6 +39,12 @@ class Ledger {
   void message_arrived(const Operation& receiver, std::uint32_t from, std::uint32_t from_port,
                        std::span<const std::byte> bytes);
 
+  /// Stops judging what this host sends and receives, because it lies: bytes, arrivals and results. Each operation must
+  /// still end, once.
+  void distrust(std::uint32_t host) { liars_.insert(host); }
+  bool is_trusted(std::uint32_t host) const { return !liars_.contains(host); }
+  bool has_liars() const { return !liars_.empty(); }
+
   std::uint64_t pending_of(std::uint32_t host) const { return host < pending_.size() ? pending_[host] : 0; }
   /// Messages to a port of a host that ended after `since` but never arrived.
   struct Missing {
@@ -65,6 +72,7 @@ class Ledger {
   std::deque<Operation> operations_;  // by number
   std::map<TinyKind, TinyCount> tiny_;
   std::vector<std::uint64_t> pending_;  // by host
+  std::set<std::uint32_t> liars_;
   std::uint64_t ended_ = 0;
 };
 

@@ -34,7 +34,7 @@ struct Wishes {
 };
 
 struct Totals {
-  std::uint64_t runs = 0, failed = 0, events = 0, datagrams = 0, resends = 0;
+  std::uint64_t runs = 0, failed = 0, events = 0, datagrams = 0, resends = 0, lies = 0, liars_expelled = 0;
   base::Duration time{};
   std::map<Status, std::uint64_t> ends;
   std::map<std::string_view, base::RareBranches::Count> rare;
@@ -67,6 +67,8 @@ void add(Totals& totals, const sim::Report& report) {
   totals.events += report.events;
   totals.datagrams += report.datagrams;
   totals.resends += report.resends;
+  totals.lies += report.lies;
+  totals.liars_expelled += report.liars_expelled;
   totals.time += report.time;
   for (const auto& [status, count] : report.ends) totals.ends[status] += count;
   for (const auto& [place, count] : report.rare) {
@@ -137,6 +139,7 @@ void print_totals(const Totals& totals) {
       "{} runs, {:.2f} simulated hours, {} events; operations ended: {}; {} datagrams, {} resent; {} runs failed\n",
       totals.runs, std::chrono::duration<double>(totals.time).count() / 3600, totals.events, ends_text(totals.ends),
       totals.datagrams, totals.resends, totals.failed);
+  if (totals.lies > 0) fmt::print("  {} lies, {} expulsions of liars\n", totals.lies, totals.liars_expelled);
   for (const auto& [place, count] : totals.rare)
     fmt::print("  rare branch '{}': met {} times, taken {}\n", place, count.met, count.taken);
 }

@@ -19,6 +19,8 @@ class Sabotage {
     late_write,         // memory is written after its operation has ended
     lost_record,        // a process skips a record that another process of its machine wrote
     repeated_record,    // a process reads the records of one pass twice
+    forgiven_liar,      // a process skips invalid records of another one of its machine, and keeps that peer
+    overrun_record,     // an invalid record makes a process change what another one has written
     changed_header,     // a segment gets the next one's sequence number and a valid checksum: sealing detects it
     forgotten_header,   // the same, while sealing authenticates only the payload
     skipped_sequence,   // a replaced engine counts one segment too many as received

@@ -11,6 +11,7 @@
 namespace fairlead::sim {
 namespace {
 
+using testing::AnyOf;
 using testing::HasSubstr;
 
 std::string finding_with(Sabotage::Kind kind, bool is_one_machine = false, Seals seals = Seals::none) {
@@ -70,6 +71,33 @@ TEST(SabotageTest, ARecordThatIsLost) {
 
 TEST(SabotageTest, ARecordThatIsReadTwice) {
   EXPECT_THAT(finding_with(Sabotage::Kind::repeated_record, true), HasSubstr("arrived twice"));
+}
+
+/// Returns the first finding over some seeds, in a world with two honest processes and one that lies to both.
+std::string finding_beside_a_liar(Sabotage::Kind kind) {
+  auto scenario = read_scenario(FAIRLEAD_SOURCE_FOLDER "/sim/scenarios/lying_process.json");
+  EXPECT_TRUE(scenario.has_value()) << scenario.error().message;
+  scenario->sabotage = kind;
+  for (std::uint64_t seed = 1; seed <= 3; ++seed)
+    if (const auto finding = World(*scenario, seed).run().finding) return *finding;
+  return "nothing";
+}
+
+TEST(SabotageTest, NothingIsFoundBesideALiar) {
+  EXPECT_EQ(finding_beside_a_liar(Sabotage::Kind::none), "nothing");
+}
+
+TEST(SabotageTest, ALiarWhomNobodyExpels) {
+  EXPECT_THAT(finding_beside_a_liar(Sabotage::Kind::forgiven_liar), HasSubstr("has not expelled host 2"));
+}
+
+TEST(SabotageTest, ALieThatChangesAnHonestMessage) {
+  EXPECT_THAT(finding_beside_a_liar(Sabotage::Kind::overrun_record),
+              AnyOf(HasSubstr("wrong"), HasSubstr("arrived"), HasSubstr("names no message")));
+}
+
+TEST(SabotageTest, AnEventThatIsLostBesideALiar) {
+  EXPECT_THAT(finding_beside_a_liar(Sabotage::Kind::lost_event), HasSubstr("there is no event"));
 }
 
 TEST(SabotageTest, AnEventThatIsLostOnOneMachine) {

@@ -51,10 +51,11 @@ struct FaultPlan {
     pause,    // the process stands still; its kernel keeps receiving into the socket buffer
     restart,  // the process is killed or ends in order; after `lasting` a new one starts with the same address
     replace,  // the engine is handed over to a new one within `lasting`, or not at all; applications do not notice
+    lie,      // of one machine: the process lies to its peers, is killed after `lasting`, and starts again
   };
   Kind kind = Kind::link;
   base::Duration at{}, lasting{};
-  std::uint32_t host = 0;                            // of pause, restart, replace
+  std::uint32_t host = 0;                            // of pause, restart, replace, lie
   std::uint32_t from = kEveryHost, to = kEveryHost;  // of link
   bool is_both_ways = false;
   bool is_orderly = false;  // of restart: the engine takes its leave

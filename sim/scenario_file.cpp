@@ -68,7 +68,7 @@ void read_fault(ScenarioSection& section, const Scenario& scenario, FaultPlan& f
   fault.link = scenario.link;
   section.read("at", fault.at);
   section.read("lasting", fault.lasting);
-  switch (section.read_word("kind", {"link", "partition", "pause", "restart", "replace"}, 0)) {
+  switch (section.read_word("kind", {"link", "partition", "pause", "restart", "replace", "lie"}, 0)) {
     case 0:
       read_link(section, fault.link);
       break;
@@ -83,6 +83,10 @@ void read_fault(ScenarioSection& section, const Scenario& scenario, FaultPlan& f
       break;
     case 4:
       fault.kind = FaultPlan::Kind::replace;
+      break;
+    case 5:
+      fault.kind = FaultPlan::Kind::lie;
+      if (!scenario.is_one_machine) section.fail("kind", "a process lies in shared memory: want \"one_machine\": true");
       break;
   }
   if (fault.kind == FaultPlan::Kind::link) {

@@ -39,6 +39,7 @@ class Swarm {
     if (is_on()) draw_machine();
     draw_seals();
     if (is_on()) draw_replacements();
+    if (scenario_.is_one_machine && is_on()) draw_liar();
     return scenario_;
   }
 
@@ -207,6 +208,21 @@ class Swarm {
   void draw_replacements() {
     const std::uint64_t count = random_.between(1, 6);
     for (std::uint64_t i = 0; i < count; ++i) add_host_fault(FaultPlan::Kind::replace);
+  }
+
+  /// Adds a process that lies, and conversations with it.
+  void draw_liar() {
+    const auto liar = static_cast<std::uint32_t>(scenario_.hosts.size());
+    scenario_.hosts.push_back(scenario_.hosts.front());
+    for (std::uint64_t lives = random_.between(1, 3); lives > 0; --lives) {
+      add_host_fault(FaultPlan::Kind::lie);
+      scenario_.faults.back().host = liar;
+    }
+    for (std::uint64_t flows = random_.between(1, 4); flows > 0; --flows) {
+      FlowPlan flow = scenario_.flows[random_.below(scenario_.flows.size())];
+      (random_.chance(0.5) ? flow.from : flow.to) = liar;
+      scenario_.flows.push_back(flow);
+    }
   }
 
   void draw_seals() {

@@ -23,6 +23,8 @@ World::World(const Scenario& scenario, std::uint64_t seed, std::FILE* trace, boo
       random_(seed),
       network_(random_.next()) {
   if (scenario_.is_one_machine) machine_.emplace();
+  for (const FaultPlan& fault : scenario_.faults)
+    if (fault.kind == FaultPlan::Kind::lie) ledger_.distrust(fault.host);
   set_links();
   hosts_.reserve(scenario_.hosts.size());
   for (std::uint32_t number = 0; number < scenario_.hosts.size(); ++number)
@@ -81,6 +83,8 @@ Report World::report() {
     report.datagrams += host.engine()->link()->counters().datagrams_sent;
   }
   report.resends = resends().all();
+  report.lies = liars_.told();
+  report.liars_expelled = liars_.expelled();
   report.rare = rare_.counts();
   return report;
 }
@@ -116,6 +120,7 @@ base::Instant World::next_moment() const {
   base::Instant next = network_.next_event();
   for (const Host& host : hosts_) next = std::min(next, host.next_turn());
   for (const Flow& flow : flows_) next = std::min(next, flow.next_at());
+  next = std::min(next, liars_.next_at());
   if (!changes_.empty()) next = std::min(next, changes_.begin()->first);
   if (!awaited_.empty()) next = std::min(next, awaited_.begin()->first);
   // Samples alone do not keep the world going.
@@ -140,10 +145,12 @@ void World::step() {
     host.turn(now_);
     hand_out_ended(host);
     check_host(host, number, shared());
+    liars_.check(number, host, findings_);
   }
   for (std::uint32_t number = 0; number < flows_.size(); ++number) {
     if (flows_[number].next_at() <= now_) turn_flow(number);
   }
+  if (liars_.next_at() <= now_) liars_.turn(hosts_, now_, findings_);
   for (Host& host : hosts_) host.on_doorbell(now_);
   while (!awaited_.empty() && awaited_.begin()->first <= now_) {
     const Awaited awaited = awaited_.begin()->second;
@@ -216,19 +223,25 @@ void World::begin(const FaultPlan& fault) {
       Host& host = hosts_[fault.host];
       if (!host.is_up()) return;  // another fault has killed it already
       if (fault.is_orderly) host.take_leave(now_);
-      host.kill(now_);
-      for (Flow& flow : flows_) {
-        if (flow.plan().from == fault.host) flow.all_gone();
-      }
-      // Exposures that wait for operations of the killed process are taken back.
-      for (const Operation& gone : ledger_.operations()) {
-        const Operation* exposure = gone.state == Operation::State::gone ? ledger_.find(gone.partner) : nullptr;
-        if (exposure == nullptr || exposure->state != Operation::State::pending) continue;
-        hosts_[exposure->host].application()->cancel_later(*exposure, now_ + random_.between(0ms, 20ms));
-        hosts_[exposure->host].on_submission(now_);
-      }
-      return;
+      return kill(fault.host);
     }
+    case FaultPlan::Kind::lie:
+      trace_.say(now_, "h{}        begins to lie", fault.host);
+      return liars_.begin(fault.host, now_, now_ + fault.lasting, random_.next());
+  }
+}
+
+void World::kill(std::uint32_t number) {
+  hosts_[number].kill(now_);
+  for (Flow& flow : flows_) {
+    if (flow.plan().from == number) flow.all_gone();
+  }
+  // Exposures that wait for operations of the killed process are taken back.
+  for (const Operation& gone : ledger_.operations()) {
+    const Operation* exposure = gone.state == Operation::State::gone ? ledger_.find(gone.partner) : nullptr;
+    if (exposure == nullptr || exposure->state != Operation::State::pending) continue;
+    hosts_[exposure->host].application()->cancel_later(*exposure, now_ + random_.between(0ms, 20ms));
+    hosts_[exposure->host].on_submission(now_);
   }
 }
 
@@ -243,6 +256,11 @@ void World::heal(const FaultPlan& fault) {
       break;
     case FaultPlan::Kind::restart:
       if (!hosts_[fault.host].is_up()) hosts_[fault.host].start(now_);
+      break;
+    case FaultPlan::Kind::lie:
+      liars_.end(fault.host);
+      if (hosts_[fault.host].is_up()) kill(fault.host);
+      hosts_[fault.host].start(now_);
       break;
   }
   await_progress();

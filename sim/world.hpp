@@ -18,6 +18,7 @@
 #include "sim/findings.hpp"
 #include "sim/flow.hpp"
 #include "sim/host.hpp"
+#include "sim/liars.hpp"
 #include "sim/machine.hpp"
 #include "sim/samples.hpp"
 #include "sim/scenario.hpp"
@@ -33,6 +34,7 @@ struct Report {
   base::Duration time{};                   // simulated
   std::map<Status, std::uint64_t> ends{};  // of the flows' operations
   std::uint64_t datagrams = 0, resends = 0, replacements = 0;
+  std::uint64_t lies = 0, liars_expelled = 0;  // expulsions that a lie made necessary
   std::map<std::string_view, base::RareBranches::Count> rare{};
 };
 
@@ -59,6 +61,7 @@ class World {
   void set_links();
   void begin(const FaultPlan& fault);
   void heal(const FaultPlan& fault);
+  void kill(std::uint32_t number);
   void set_fault_link(const FaultPlan& fault, bool is_end);
   void await_progress();
   std::uint64_t progress_of(std::uint32_t flow);
@@ -93,6 +96,7 @@ class World {
   std::optional<Machine> machine_;
   std::vector<Host> hosts_;
   std::vector<Flow> flows_;
+  Liars liars_;
   std::multimap<base::Instant, Change> changes_;
   std::multimap<base::Instant, Awaited> awaited_;
   std::optional<Samples> samples_;

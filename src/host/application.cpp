@@ -54,7 +54,7 @@ AttachedFact Application::fact() const {
           .ports_max = quota_.ports,
           .pairs_max = quota_.pairs,
           .operations_max = quota_.operations,
-          .events = event_room_.taken,
+          .events = event_room_.taken(),
           .events_max = quota_.events,
           .registered_bytes = pairs_ ? pairs_->registered_bytes() : 0,
           .registered_max = quota_.registered_bytes,

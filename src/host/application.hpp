@@ -184,7 +184,7 @@ class Application {
   std::optional<queue::Consumer> requests_;
   std::deque<Operation> operations_;  // by the index in their names
   ActiveRoom active_room_;
-  EventRoom event_room_{.most = quota_.events};
+  EventRoom event_room_{quota_.events};
   std::array<std::unique_ptr<ApplicationPort>, kPortsMax> ports_;
   std::unique_ptr<ApplicationPairs> pairs_;
   std::uint64_t losses_shown_ = ~0ULL;

@@ -44,20 +44,15 @@ std::unique_ptr<ApplicationPort> ApplicationPort::resume(engine::Core& core, eng
 }
 
 Status ApplicationPort::reserve(std::uint32_t events) {
-  if (events > kEventsMax - reserved_) return Status::no_memory;
-  const std::uint32_t most = std::max(most_reserved_, reserved_ + events), growth = most - most_reserved_;
-  if (growth > room_.most - room_.taken) return Status::no_memory;
+  if (!reserved_.reserve(events)) return Status::no_memory;
   const Status status = core_.reserve_events(handle_, events);
-  if (status != Status::ok) return status;
-  reserved_ += events;
-  most_reserved_ = most;
-  room_.taken += growth;
+  if (status != Status::ok) reserved_.release(events);
   return status;
 }
 
 void ApplicationPort::release(std::uint32_t events) {
   core_.release_events(handle_, events);
-  reserved_ -= events;
+  reserved_.release(events);
 }
 
 Status ApplicationPort::submit(const Request& request, std::span<const iovec> memory, std::uint32_t events,

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "engine/core.hpp"
+#include "host/event_room.hpp"
 #include "host/layout.hpp"
 #include "host/one_segment.hpp"
 #include "host/served_active.hpp"
@@ -23,19 +24,11 @@ struct DeferredRequest {
   std::uint64_t serial = 0;
 };
 
-/// How many events all ports of an application may have reserved. A port's queue at the engine keeps its size until the
-/// port closes, so each port counts with the most that it ever had reserved.
-struct EventRoom {
-  const std::uint32_t most;
-  std::uint32_t taken = 0;
-};
-
 class ApplicationPort {
  public:
   /// `events` is memory of the application; this function checks it. `room` outlives this object.
   static Result<std::unique_ptr<ApplicationPort>> open(engine::Core& core, engine::PortHandle handle,
                                                        std::span<std::byte> events, PortPage& page, EventRoom& room);
-  ~ApplicationPort() { room_.taken -= most_reserved_; }
   ApplicationPort(const ApplicationPort&) = delete;
   ApplicationPort& operator=(const ApplicationPort&) = delete;
 
@@ -61,7 +54,7 @@ class ApplicationPort {
   /// Reserves events at the engine. Returns `no_memory` beyond kEventsMax, and beyond the room of all ports.
   Status reserve(std::uint32_t events);
   void release(std::uint32_t events);
-  std::uint32_t reserved() const noexcept { return reserved_; }
+  std::uint32_t reserved() const noexcept { return reserved_.reserved(); }
   /// Submits a request, and reserves `events` events. The caller has checked its memory. The engine's cookie is the
   /// index in the operation's name.
   Status submit(const Request& request, std::span<const iovec> memory, std::uint32_t events, Submitted& submitted);
@@ -89,17 +82,16 @@ class ApplicationPort {
   Status pass_on(const Request& request, std::span<const iovec> memory, Submitted& submitted);
   ApplicationPort(engine::Core& core, engine::PortHandle handle, std::span<std::byte> events, PortPage& page,
                   EventRoom& room)
-      : core_(core), handle_(handle), page_(page), room_(room), segment_(events) {}
+      : core_(core), handle_(handle), page_(page), segment_(events), reserved_(room) {}
 
   engine::Core& core_;
   const engine::PortHandle handle_;
   PortPage& page_;
-  EventRoom& room_;
   OneSegment segment_;
   std::optional<queue::Producer> events_;
   shm::Socket socket_;
   std::uint64_t dropped_ = 0;
-  std::uint32_t reserved_ = 0, most_reserved_ = 0;  // events
+  EventShare reserved_;
   bool has_news_ = false;
 };
 

@@ -13,17 +13,13 @@ Result<queue::Consumer> ClientPort::make_events(ClientMemory& memory, std::uint3
 
 Status ClientPort::reserve(std::uint32_t count) {
   const std::scoped_lock lock(taking_);
-  const std::uint64_t needed = std::uint64_t{reserved_} + count, capacity = events_.size() - 1;
-  if (needed > kEventsMax) return Status::no_memory;
-  const std::uint32_t more = needed > most_reserved_ ? static_cast<std::uint32_t>(needed) - most_reserved_ : 0;
-  if (!room_.take(more)) return Status::no_memory;
-  most_reserved_ += more;
-  if (needed > capacity) {
-    const std::uint64_t growth = std::min(std::max(needed - capacity, capacity / 2), kEventsMax - capacity);
-    if (const Status status = events_.add({}, static_cast<std::uint32_t>(growth)); status != Status::ok) return status;
-  }
-  reserved_ += count;
-  return Status::ok;
+  if (!reserved_.reserve(count)) return Status::no_memory;
+  const std::uint64_t needed = reserved_.reserved(), capacity = events_.size() - 1;
+  if (needed <= capacity) return Status::ok;
+  const std::uint64_t growth = std::min(std::max(needed - capacity, capacity / 2), kEventsMax - capacity);
+  const Status status = events_.add({}, static_cast<std::uint32_t>(growth));
+  if (status != Status::ok) reserved_.release(count);
+  return status;
 }
 
 /// Copies the next event. Returns false if there is none.

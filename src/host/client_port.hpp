@@ -13,6 +13,7 @@
 #include "engine/spare_receives.hpp"
 #include "host/client_active.hpp"
 #include "host/client_memory.hpp"
+#include "host/event_room.hpp"
 #include "queue/consumer.hpp"
 #include "shm/socket.hpp"
 
@@ -24,38 +25,21 @@ struct ClientSpares {
   std::uint32_t posted = 0, granted = 0;
 };
 
-/// How many events all ports may have reserved. Each counts with the most that it ever had reserved, as at the host
-/// engine (EventRoom).
-struct ClientEvents {
-  std::atomic<std::uint32_t> most{kEventsOfAllMax}, taken{0};
-
-  /// Returns false if there is no room for so many more.
-  bool take(std::uint32_t count) {
-    std::uint32_t before = taken.load(std::memory_order_relaxed);
-    do {
-      if (count > most.load(std::memory_order_relaxed) - before) return false;
-    } while (!taken.compare_exchange_weak(before, before + count, std::memory_order_relaxed));
-    return true;
-  }
-  void give_back(std::uint32_t count) { taken.fetch_sub(count, std::memory_order_relaxed); }
-};
-
 class ClientPort {
  public:
   /// Creates the empty event queue, before the host engine is asked for the port.
   static Result<queue::Consumer> make_events(ClientMemory& memory, std::uint32_t index);
 
   /// `room` outlives this object.
-  ClientPort(shm::Socket socket, queue::Consumer events, ClientMemory& memory, ClientEvents& room, std::uint32_t index,
+  ClientPort(shm::Socket socket, queue::Consumer events, ClientMemory& memory, EventRoom& room, std::uint32_t index,
              std::uint32_t generation)
       : generation_(generation),
-        room_(room),
+        reserved_(room),
         socket_(std::move(socket)),
         events_(std::move(events)),
         page_(memory.page().ports[index]),
         losses_(memory.page().losses) {}
 
-  ~ClientPort() { room_.give_back(most_reserved_); }
   ClientPort(const ClientPort&) = delete;
   ClientPort& operator=(const ClientPort&) = delete;
 
@@ -64,7 +48,7 @@ class ClientPort {
 
   /// [consumer] Reserves room for more events. Returns `no_memory` at the limits: kEventsMax, and that of all ports.
   Status reserve(std::uint32_t count);
-  void release(std::uint32_t count) { reserved_ -= count; }
+  void release(std::uint32_t count) { reserved_.release(count); }
   /// [consumer] Fills `to` with available events. take(event, completion) converts each; if it returns false, the event
   /// is skipped.
   template <typename Take>
@@ -150,8 +134,7 @@ class ClientPort {
   void wake_sleeper();
 
   const std::uint32_t generation_;
-  ClientEvents& room_;
-  std::uint32_t reserved_ = 0, most_reserved_ = 0;
+  EventShare reserved_;
   std::atomic<bool> is_interrupted_{false}, has_told_end_{false};
   std::atomic<std::uint64_t> drops_watched_{kNoDrops};
   shm::Socket socket_;

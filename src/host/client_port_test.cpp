@@ -39,7 +39,7 @@ class ClientPortTest : public testing::Test {
 
   shm::Users users_;
   std::shared_ptr<ClientMemory> memory_ = ClientMemory::create().value();
-  ClientEvents room_;
+  EventRoom room_{kEventsOfAllMax};
   OneSegment segment_{memory_->events(0)};
   base::FileDescriptor daemon_;
   std::unique_ptr<ClientPort> port_;

@@ -53,7 +53,7 @@ Result<std::shared_ptr<HostCore>> HostCore::attach(const std::string& file, cons
   core->message_size_max_ = answered->answer.message_size_max;
   core->secret_ = answered->answer.application;
   core->operations_.limit(answered->answer.operations_max);
-  core->event_room_.most = std::min(answered->answer.number, kEventsOfAllMax);
+  core->event_room_.set_most(std::min(answered->answer.number, kEventsOfAllMax));
   return core;
 }
 

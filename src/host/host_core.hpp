@@ -148,7 +148,7 @@ class HostCore final : public engine::Core {
   std::optional<OneSegment> request_memory_;
   std::optional<queue::Producer> requests_;
   mutable ClientOperations operations_;
-  ClientEvents event_room_;
+  EventRoom event_room_{kEventsOfAllMax};
   std::array<std::unique_ptr<ClientPort>, kPortsMax> ports_;
   std::uint32_t ports_opened_ = 0;
   queue::IdlePolls idle_polls_;

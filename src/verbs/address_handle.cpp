@@ -10,7 +10,7 @@ namespace fairlead::verbs {
 struct AddressState {
   ~AddressState() {
     domain->context->addresses.give();
-    --domain->members;
+    domain->members.drop();
   }
   std::shared_ptr<DomainState> domain;
   AddressVector vector;
@@ -22,7 +22,7 @@ Result<AddressHandle> AddressHandle::create(const ProtectionDomain& domain, cons
   if (auto alive = check_alive(*owner->context); !alive) return std::unexpected(std::move(alive.error()));
   if (auto usable = check(*owner->context, vector); !usable) return std::unexpected(std::move(usable.error()));
   if (!owner->context->addresses.take()) return failure(ENOMEM, "all address handles of the context are in use");
-  ++owner->members;
+  owner->members.add();
   auto state = std::make_shared<AddressState>();
   state->domain = owner;
   state->vector = vector;

@@ -29,8 +29,8 @@ Result<CompletionChannel> CompletionChannel::open(const Context& context) {
 
 Result<> CompletionChannel::close() {
   if (!state_) return failure(EINVAL, "this channel is closed already");
-  if (state_->queues != 0 && !state_->context->is_dead()) {
-    return failure(EBUSY, std::to_string(state_->queues) + " completion queues use the channel");
+  if (state_->queues.count() != 0 && !state_->context->is_dead()) {
+    return failure(EBUSY, std::to_string(state_->queues.count()) + " completion queues use the channel");
   }
   state_.reset();
   return {};
@@ -86,7 +86,7 @@ Result<CompletionQueue> CompletionQueue::create(const Context& context, const Co
   if (options.channel != nullptr) state->channel = options.channel->state();
   if (state->event_thread) state->channel = state->event_thread->channel();
   if (state->channel) {
-    ++state->channel->queues;
+    state->channel->queues.add();
     plan.channel = state->channel->stream;
     plan.channel_cookie = state->number_in_channel = state->channel->owners.add(
         state->event_thread ? reinterpret_cast<std::uintptr_t>(&state->on_event) : options.cookie);
@@ -104,7 +104,7 @@ Result<CompletionQueue> CompletionQueue::create(const Context& context, const Co
 Result<> CompletionQueue::destroy() {
   if (!state_) return failure(EINVAL, "this completion queue is destroyed already");
   if (!state_->context->is_dead()) {
-    if (state_->users != 0) return failure(EBUSY, "queue pairs use the completion queue: destroy them first");
+    if (state_->users.count() != 0) return failure(EBUSY, "queue pairs use the completion queue: destroy them first");
     if (state_->event_thread && state_->event_thread->is_this_thread()) {
       return failure(EBUSY, "a completion queue cannot be destroyed by its own callback");
     }

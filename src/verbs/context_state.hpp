@@ -14,25 +14,9 @@
 #include "engine/core.hpp"
 #include "verbs/event_owners.hpp"
 #include "verbs/probed_memory.hpp"
+#include "verbs/use_count.hpp"
 
 namespace fairlead::verbs {
-
-/// Bounds the number of objects of one kind in a context.
-class Quota {
- public:
-  explicit Quota(std::uint32_t most) : most_(most) {}
-  bool take() {
-    if (used_.fetch_add(1, std::memory_order_relaxed) < most_) return true;
-    used_.fetch_sub(1, std::memory_order_relaxed);
-    return false;
-  }
-  void give() { used_.fetch_sub(1, std::memory_order_relaxed); }
-  std::uint32_t used() const { return used_.load(std::memory_order_relaxed); }
-
- private:
-  std::uint32_t most_;
-  std::atomic<std::uint32_t> used_{0};
-};
 
 class EventThread;
 

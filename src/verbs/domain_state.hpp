@@ -16,7 +16,7 @@ struct DomainState {
   std::shared_ptr<ContextState> context;
   std::uint32_t number;
   // Memory regions and windows, queue pairs, shared receive queues, address handles.
-  std::atomic<std::uint32_t> members{0};
+  UseCount members;
 };
 
 }  // namespace fairlead::verbs

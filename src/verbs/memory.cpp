@@ -20,7 +20,7 @@ Result<ProtectionDomain> ProtectionDomain::allocate(const Context& context) {
 
 Result<> ProtectionDomain::deallocate() {
   if (!state_) return failure(EINVAL, "this protection domain is deallocated already");
-  if (const auto left = state_->members.load(); left != 0 && !state_->context->is_dead()) {
+  if (const auto left = state_->members.count(); left != 0 && !state_->context->is_dead()) {
     return failure(EBUSY, std::to_string(left) + " objects are left in the protection domain");
   }
   state_.reset();
@@ -30,7 +30,7 @@ Result<> ProtectionDomain::deallocate() {
 struct RegionState {
   explicit RegionState(std::shared_ptr<DomainState> its_domain)
       : context(its_domain->context), domain(std::move(its_domain)) {
-    ++domain->members;
+    domain->members.add();
   }
   ~RegionState() { drop(); }
   RegionState(const RegionState&) = delete;
@@ -49,7 +49,7 @@ struct RegionState {
       if (!shown.empty()) context->pair_core->free(shown);
     }
     context->probed.leave(probed);
-    --domain->members;
+    domain->members.drop();
     domain.reset();
     return 0;
   }
@@ -183,8 +183,8 @@ Result<> MemoryRegion::change(const Change& change) {
   }
   domain->context->probed.leave(std::exchange(state_->probed, probed));
   state_->plan = plan;
-  ++domain->members;
-  --state_->domain->members;
+  domain->members.add();
+  state_->domain->members.drop();
   state_->domain = domain;
   return {};
 }

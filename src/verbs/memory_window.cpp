@@ -10,7 +10,7 @@ namespace fairlead::verbs {
 struct WindowState {
   WindowState(std::shared_ptr<DomainState> its_domain, WindowType its_type, std::uint32_t its_key)
       : domain(std::move(its_domain)), type(its_type), key(its_key) {
-    ++domain->members;
+    domain->members.add();
   }
   ~WindowState() { remove(); }
   WindowState(const WindowState&) = delete;
@@ -21,7 +21,7 @@ struct WindowState {
     const std::scoped_lock lock(mutex);
     if (!domain) return false;
     if (!domain->context->is_dead()) domain->context->pair_core->remove_window(key);
-    --domain->members;
+    domain->members.drop();
     domain.reset();
     return true;
   }

@@ -44,11 +44,11 @@ struct PairState {
       context->pair_core->close_pair(pair);
       context->event_owners.remove(number_in_context, *context->events);
     }
-    if (send_queue) --send_queue->users;
-    if (receive_queue) --receive_queue->users;
-    if (shared_receive) --shared_receive->users;
-    if (domain) --domain->members;
-    if (xrc_domain) --xrc_domain->members;
+    if (send_queue) send_queue->users.drop();
+    if (receive_queue) receive_queue->users.drop();
+    if (shared_receive) shared_receive->users.drop();
+    if (domain) domain->members.drop();
+    if (xrc_domain) xrc_domain->members.drop();
     context->pairs.give();
     send_queue.reset();
     receive_queue.reset();
@@ -136,7 +136,7 @@ Result<QueuePair> QueuePair::create_target(const XrcDomain& domain, std::uint64_
   plan.events = context.events;
   plan.cookie = state->number_in_context;
   if (auto opened = open(*state, plan); !opened) return std::unexpected(std::move(opened.error()));
-  ++owner->members;
+  owner->members.add();
   state->is_open = true;
   const std::scoped_lock lock(owner->mutex);
   std::erase_if(owner->targets, [](const auto& each) { return each.expired(); });
@@ -202,10 +202,10 @@ Result<QueuePair> QueuePair::create(const ProtectionDomain& domain, const QpOpti
                     .cookie = state->number_in_context};
   if (state->shared_receive) plan.shared_receives = state->shared_receive->receives;
   if (auto opened = open(*state, plan); !opened) return std::unexpected(std::move(opened.error()));
-  ++state->send_queue->users;
-  if (state->receive_queue) ++state->receive_queue->users;
-  if (state->shared_receive) ++state->shared_receive->users;
-  ++owner->members;
+  state->send_queue->users.add();
+  if (state->receive_queue) state->receive_queue->users.add();
+  if (state->shared_receive) state->shared_receive->users.add();
+  owner->members.add();
   state->is_open = true;
   return QueuePair(std::move(state));
 }

@@ -22,7 +22,7 @@ struct ChannelState {
   std::shared_ptr<ContextState> context;
   qp::NoticeStream* stream;
   EventOwners owners;
-  std::atomic<std::uint32_t> queues{0};
+  UseCount queues;
 };
 
 struct QueueState {
@@ -31,7 +31,7 @@ struct QueueState {
     // From here on, the callback is not called any more.
     if (event_thread && !is_dead()) channel->owners.remove(number_in_channel, *channel->stream);
     if (stream != nullptr && !context->is_dead()) context->pair_core->close_completions(stream);
-    if (channel) --channel->queues;
+    if (channel) channel->queues.drop();
     context->queues.give();
   }
 
@@ -51,7 +51,7 @@ struct QueueState {
   std::shared_ptr<EventThread> event_thread;
   base::ShortLock consumer;  // admits one poller at a time
   std::atomic<std::uint32_t> capacity{0};
-  std::atomic<std::uint32_t> users{0};  // queue pairs, counted once per direction
+  UseCount users;  // queue pairs, counted once per direction
 };
 
 }  // namespace fairlead::verbs

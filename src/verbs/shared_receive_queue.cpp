@@ -21,7 +21,7 @@ Result<SharedReceiveQueue> SharedReceiveQueue::create(const ProtectionDomain& do
   if (is_xrc && (!xrc || xrc->context != owner->context || !queue || queue->context != owner->context))
     return failure(EINVAL, "shared receive queue: XRC needs an open domain and a completion queue of this context");
   if (!context.shared_receives.take()) return failure(ENOMEM, "all shared receive queues are in use");
-  ++owner->members;
+  owner->members.add();
   auto state = std::make_shared<SharedReceiveState>();
   state->domain = owner;
   state->options = options;
@@ -43,8 +43,8 @@ Result<SharedReceiveQueue> SharedReceiveQueue::create(const ProtectionDomain& do
     state->xrc_number = context.pair_core->receive_queue_facts(state->receives).xrc_number;
     state->xrc_domain = xrc;
     state->queue = queue;
-    ++xrc->members;
-    ++queue->users;
+    xrc->members.add();
+    queue->users.add();
   }
   state->is_open = true;
   return SharedReceiveQueue(std::move(state));
@@ -53,7 +53,7 @@ Result<SharedReceiveQueue> SharedReceiveQueue::create(const ProtectionDomain& do
 Result<> SharedReceiveQueue::destroy() {
   if (!state_) return failure(EINVAL, "this shared receive queue is destroyed already");
   ContextState& context = *state_->domain->context;
-  if (!context.is_dead() && state_->users != 0)
+  if (!context.is_dead() && state_->users.count() != 0)
     return failure(EBUSY, "queue pairs use the shared receive queue: destroy them first");
   state_.reset();
   return {};

@@ -16,10 +16,10 @@ struct SharedReceiveState {
       context.event_owners.remove(number_in_context, *context.events);
     }
     if (xrc_domain) {
-      --xrc_domain->members;
-      --queue->users;
+      xrc_domain->members.drop();
+      queue->users.drop();
     }
-    --domain->members;
+    domain->members.drop();
     context.shared_receives.give();
   }
 
@@ -31,7 +31,7 @@ struct SharedReceiveState {
   std::uint32_t xrc_number = 0;
   std::shared_ptr<XrcDomainState> xrc_domain;  // for XRC, together with `queue`
   std::shared_ptr<QueueState> queue;
-  std::atomic<std::uint32_t> users{0};
+  UseCount users;
 };
 
 }  // namespace fairlead::verbs

@@ -86,7 +86,7 @@ Result<> XrcDomain::close() {
     std::erase_if(handles, [](const auto& each) { return each.expired(); });
     const auto own = std::ranges::find_if(handles, [&](const auto& each) { return is_same_handle(each, state_); });
     if (own == handles.end()) return failure(EINVAL, "this XRC domain is closed already, by a copy of the handle");
-    if (handles.size() == 1 && state_->members != 0 && !state_->context->is_dead())
+    if (handles.size() == 1 && state_->members.count() != 0 && !state_->context->is_dead())
       return failure(EBUSY, "queue pairs and shared receive queues are left in the XRC domain: destroy them first");
     handles.erase(own);
   }

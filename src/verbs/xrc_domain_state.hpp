@@ -4,7 +4,6 @@
 
 #include <sys/types.h>
 
-#include <atomic>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -24,7 +23,7 @@ struct XrcDomainState {
   ino_t inode = 0;
   /// The open handles. Each has an owner of its own, which copies share (std::weak_ptr::owner_before()).
   std::vector<std::weak_ptr<XrcDomainState>> handles;
-  std::atomic<std::uint32_t> members{0};  // shared receive queues and targets
+  UseCount members;  // shared receive queues and targets
 
   std::mutex mutex;
   std::vector<std::weak_ptr<PairState>> targets;
