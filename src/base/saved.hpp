@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <expected>
 #include <memory>
 #include <optional>
 #include <span>
@@ -18,6 +19,8 @@
 #include <vector>
 
 #include <string.h>
+
+#include <fairlead/error.hpp>
 
 #include "base/socket_address.hpp"
 #include "base/time.hpp"
@@ -174,5 +177,10 @@ class SavedReader {
   std::span<const std::byte> bytes_;
   bool is_good_ = true;
 };
+
+/// The error for state that contradicts itself, or does not fit the program that reads it.
+inline std::unexpected<Error> cannot_restore(std::string why) {
+  return std::unexpected(Error{Status::invalid, 0, std::move(why)});
+}
 
 }  // namespace fairlead::base

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "engine/handover.hpp"
+
 namespace fairlead::embedded {
 
 Status EmbeddedActive::activate(engine::PortHandle port) {
@@ -29,6 +31,16 @@ void EmbeddedActive::refuse(engine::PortHandle port, const engine::UnansweredReq
     driver_.engine().active().refuse(port, request, status, now);
     return Status::ok;
   });
+}
+
+bool EmbeddedActive::give_segment(engine::PortHandle port, const engine::Segment& segment) {
+  const Driver::Locked lock(driver_);
+  return engine::Handover(driver_.engine()).active().give_segment(port, segment);
+}
+
+bool EmbeddedActive::give_arrival(engine::PortHandle port, const engine::ArrivalState& arrival) {
+  const Driver::Locked lock(driver_);
+  return engine::Handover(driver_.engine()).active().give_arrival(port, arrival);
 }
 
 void EmbeddedActive::cancel_all(engine::PortHandle port) {

@@ -3,6 +3,7 @@
 
 #include "embedded/driver.hpp"
 #include "engine/active.hpp"
+#include "engine/active_state.hpp"
 
 namespace fairlead::embedded {
 
@@ -33,6 +34,9 @@ class EmbeddedActive final : public engine::ActivePorts {
   /// As ActiveMessages::leave() and refuse().
   void leave(engine::PortHandle port, Status why);
   void refuse(engine::PortHandle port, const engine::UnansweredRequest& request, Status status);
+  /// For a restored port; as in ActiveHandover.
+  bool give_segment(engine::PortHandle port, const engine::Segment& segment);
+  bool give_arrival(engine::PortHandle port, const engine::ArrivalState& arrival);
   /// Cancels all operations of the port. Their completions follow.
   void cancel_all(engine::PortHandle port);
 

@@ -99,6 +99,8 @@ Status ActiveMessages::send(link::PeerHandle peer, const Port& port, const Activ
                                             now, reference);
   if (status != Status::ok) return status;
   ++counters_.sent;
+  if (message.kind == ActiveKind::request && shm::Transport::has(peer))
+    port.active->requests.carry(message.name, way_of(peer));
   transports_->flight().submitted(peer, 1, message.length, now);
   transports_->send_eagerly(peer, now);
   return Status::ok;
@@ -160,6 +162,14 @@ void ActiveMessages::end_peer(link::PeerHandle peer, Status status, base::Instan
 
 void ActiveMessages::drop_answers(link::PeerHandle peer) {
   answers_.drop(peer, [&](const wire::Envelope&) { ++counters_.dropped_answers; });
+}
+
+bool ActiveMessages::is_using(link::PeerHandle peer) {
+  bool is_used = answers_.has(peer);
+  ports_.for_each([&](std::uint32_t, const Port& port) {
+    is_used = is_used || (port.active && port.active->requests.is_any_at(way_of(peer)));
+  });
+  return is_used;
 }
 
 bool ActiveMessages::progress(base::Instant now) {

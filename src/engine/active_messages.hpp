@@ -73,9 +73,9 @@ class ActiveMessages {
   void drop_answers(link::PeerHandle peer);
   /// Returns whether an answer was sent that had waited for room.
   bool progress(base::Instant now);
+  /// Returns whether answers for the peer wait, or a request that it got is unanswered. For peers of this host.
+  bool is_using(link::PeerHandle peer);
   /// Returns whether answers wait for room; each pass retries them.
-  /// Returns whether answers for the peer wait.
-  bool is_using(link::PeerHandle peer) const { return answers_.has(peer); }
   bool is_owing() const { return !answers_.is_empty(); }
 
   /// Checks invariants, as Engine::check() does.
@@ -86,6 +86,8 @@ class ActiveMessages {
   std::size_t deferred() const { return answers_.size(); }
 
  private:
+  friend class ActiveHandover;
+
   static constexpr std::uint32_t kNone = Ports::kNone;
 
   /// A message that is arriving in chunks. The transports' target word names it by slot and generation.

@@ -55,6 +55,7 @@ class ActivePort {
     pieces[0] = {arrival.head_bytes, size};
     return Permit(std::span(pieces).first(1), 0, size);
   }
+  const Bounds& bounds() const { return bounds_; }
   bool is_packed(std::uint64_t length) const { return length <= bounds_.packed_max; }
   /// Returns an arrival with room for `buffered` bytes besides the packed ones; null at a limit. `for_reply` permits
   /// more, for a reply.

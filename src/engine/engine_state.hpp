@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "engine/active_state.hpp"
 #include "engine/engine_options.hpp"
 #include "engine/operation.hpp"
 #include "link/peer_state.hpp"
@@ -55,6 +56,7 @@ struct EngineState {
   std::vector<std::uint64_t> port_names;
   std::vector<PortState> ports;
   MessagesState messages;
+  ActiveState active;
   std::optional<qp::PairsState> pairs;
   link::LinkState link;
   std::vector<base::SocketAddress> parted;  // peers of this host, to be met again through shared memory
@@ -94,7 +96,7 @@ template <typename Archive>
 void fields(Archive& archive, EngineState& engine) {
   archive(engine.address, engine.epoch, engine.seed, engine.secrets_drawn);
   for (std::uint64_t& value : engine.fixed_options) archive(value);
-  archive(engine.port_names, engine.ports, engine.messages, engine.pairs, engine.link, engine.parted);
+  archive(engine.port_names, engine.ports, engine.messages, engine.active, engine.pairs, engine.link, engine.parted);
 }
 
 }  // namespace fairlead::engine

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/saved.hpp"
 #include "qp/pairs_handover.hpp"
 
 namespace fairlead::engine {
@@ -18,35 +19,23 @@ std::array<std::uint64_t, EngineState::kFixedOptions.size()> fixed(const EngineO
   return values;
 }
 
-std::unexpected<Error> not_restored(std::string_view why) {
-  return std::unexpected(Error{Status::invalid, 0, std::string(why)});
-}
-
 }  // namespace
 
 // Saving -------------------------------------------------------------------------------------------------------------
 
-bool Handover::has_active_ports() const {
-  bool has_active = false;
-  engine_.ports_.for_each([&](std::uint32_t, const Port& port) { has_active |= port.active != nullptr; });
-  return has_active;
-}
-
 std::string Handover::obstacle() const {
   if (!engine_.transports_) return "it has no network";
-  if (has_active_ports()) return "it has ports of active messages";
   const bool has_local_peers = engine_.shm_transport() != nullptr && engine_.shm_transport()->has_peers();
   return has_local_peers ? "a process of this host shares memory with it" : "";
 }
 
 void Handover::part_from_local_peers(bool is_parting, base::Instant now) {
-  if (is_parting && has_active_ports()) return;  // a later answer would have lost its way
   if (engine_.transports_) engine_.transports_->part_from_local_peers(is_parting, now);
 }
 
 bool Handover::has_parted(std::string& why) const {
   const shm::Transport* const shm = engine_.shm_transport();
-  if (shm == nullptr || !shm->has_peers() || has_active_ports()) return true;
+  if (shm == nullptr || !shm->has_peers()) return true;
   const bool is_forced = shm->is_forced();
   why = fmt::format("the engine at {} looks for a peer of this host", engine_.address().to_string());
   shm->for_each_peer([&](const base::SocketAddress& address, const shm::Connection&) {
@@ -94,6 +83,7 @@ Result<EngineState> Handover::save() {
                     .port_names = engine_.ports_.names(),
                     .ports = {},
                     .messages = std::move(*messages),
+                    .active = active_.save(),
                     .pairs = std::move(pairs),
                     .link = std::move(*link),
                     .parted = engine_.shm_transport() != nullptr ? engine_.shm_transport()->partings().parted()
@@ -116,7 +106,7 @@ Result<> Handover::check_options(const EngineState& saved) const {
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (values[i] == saved.fixed_options[i]) continue;
     const auto name = option_table()[static_cast<std::size_t>(EngineState::kFixedOptions[i])].name;
-    return not_restored(
+    return base::cannot_restore(
         fmt::format("{} was {} and would be {}: that takes a restart", name, saved.fixed_options[i], values[i]));
   }
   return {};
@@ -125,12 +115,13 @@ Result<> Handover::check_options(const EngineState& saved) const {
 Result<> Handover::restore(const EngineState& saved, base::Instant now) {
   if (auto checked = check_options(saved); !checked) return checked;
   if (!engine_.transports_ || saved.epoch != engine_.epoch_ || saved.seed != engine_.secrets_.seed())
-    return not_restored("it is not the engine that was handed over");
+    return base::cannot_restore("it is not the engine that was handed over");
   engine_.secrets_.skip_to(saved.secrets_drawn);
   if (auto restored = restore_ports(saved); !restored) return restored;
+  const auto peers_max = static_cast<std::uint32_t>(engine_.options_.get(Option::peers_max));
+  if (auto restored = active_.restore(saved.active, peers_max, now); !restored) return restored;
   if (auto restored = messages_.restore(saved.messages, now); !restored) return restored;
   if (auto posted = post_receives(saved); !posted) return posted;
-  const auto peers_max = static_cast<std::uint32_t>(engine_.options_.get(Option::peers_max));
   if (saved.pairs) {
     auto restored = qp::PairsHandover(engine_.pairs()).restore(*saved.pairs, now, peers_max);
     if (!restored) return restored;
@@ -139,40 +130,42 @@ Result<> Handover::restore(const EngineState& saved, base::Instant now) {
     if (!peer.session) continue;
     for (const link::Reassembly::Slot& slot : peer.session->slots)
       if (slot.is_open && slot.target != 0 && !messages_.is_arrival(slot.target, slot.size) &&
+          !active_.is_arrival(slot.target, slot.size) &&
           !(engine_.pairs_ && qp::PairsHandover(*engine_.pairs_).is_arrival(slot.target, slot.size)))
-        return not_restored("a message on its way has no place");
+        return base::cannot_restore("a message on its way has no place");
   }
   return engine_.transports_->restore(saved.link, now);
 }
 
 Result<> Handover::finish(const EngineState& saved) {
-  if (messages_.without_memory() != 0) return not_restored("an operation belongs to no application");
+  if (messages_.without_memory() != 0) return base::cannot_restore("an operation belongs to no application");
   return saved.pairs ? qp::PairsHandover(engine_.pairs()).finish(*saved.pairs) : Result<>();
 }
 
 Result<> Handover::restore_ports(const EngineState& saved) {
-  if (!engine_.ports_.restore(saved.port_names)) return not_restored("its ports do not fit in the table");
+  if (!engine_.ports_.restore(saved.port_names)) return base::cannot_restore("its ports do not fit in the table");
   for (const PortState& port : saved.ports) {
     if (auto restored = engine_.ports_.restore(port.slot, port.number); !restored) return restored;
     engine_.ports_[port.slot].dropped_no_buffer = port.dropped;
   }
   bool are_whole = true;
   engine_.ports_.for_each([&](std::uint32_t, const Port& port) { are_whole &= port.events != nullptr; });
-  return are_whole ? Result<>() : not_restored("a port has no number");
+  return are_whole ? Result<>() : base::cannot_restore("a port has no number");
 }
 
 Result<> Handover::post_receives(const EngineState& saved) {
   std::ptrdiff_t posted = 0;
   for (const PortState& port : saved.ports) {
     for (const std::uint32_t slot : port.posted)
-      if (!messages_.post(engine_.ports_.handle(port.slot), slot)) return not_restored("a buffer is not of its port");
+      if (!messages_.post(engine_.ports_.handle(port.slot), slot))
+        return base::cannot_restore("a buffer is not of its port");
     posted += static_cast<std::ptrdiff_t>(port.posted.size());
   }
   const auto is_posted = [](const OperationState& state) {
     return state.operation.kind == OperationKind::receive && state.operation.is_in_chain;
   };
   if (std::ranges::count_if(saved.messages.operations, is_posted) != posted)
-    return not_restored("a buffer is posted nowhere");
+    return base::cannot_restore("a buffer is posted nowhere");
   return {};
 }
 

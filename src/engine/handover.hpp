@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "engine/active_handover.hpp"
 #include "engine/engine.hpp"
 #include "engine/engine_state.hpp"
 #include "engine/messages_handover.hpp"
@@ -16,7 +17,7 @@ namespace fairlead::engine {
 class Handover {
  public:
   /// `engine` must outlive this object.
-  explicit Handover(Engine& engine) : engine_(engine), messages_(engine.messages_) {}
+  explicit Handover(Engine& engine) : engine_(engine), messages_(engine.messages_), active_(engine.active_) {}
 
   /// Returns why a handover is impossible; empty if it is possible.
   std::string obstacle() const;
@@ -44,17 +45,19 @@ class Handover {
   bool give_memory(PortHandle port, OperationHandle operation, std::uint64_t cookie, std::span<const iovec> memory) {
     return messages_.give_memory(port, operation, cookie, memory);
   }
+  /// Segments and arrivals of active ports.
+  ActiveHandover& active() { return active_; }
   /// Called when all has its memory, before the engine is used. Returns an error if something has none.
   Result<> finish(const EngineState& saved);
 
  private:
-  bool has_active_ports() const;
   Result<> check_options(const EngineState& saved) const;
   Result<> restore_ports(const EngineState& saved);
   Result<> post_receives(const EngineState& saved);
 
   Engine& engine_;
   MessagesHandover messages_;
+  ActiveHandover active_;
 };
 
 }  // namespace fairlead::engine

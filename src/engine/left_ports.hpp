@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include <fairlead/error.hpp>
 
@@ -14,6 +15,11 @@ namespace fairlead::engine {
 class LeftPorts {
  public:
   static constexpr std::size_t kMost = 1024;
+
+  struct Port {
+    std::uint32_t number = ~0U;  // no port has this number
+    Status why = Status::ok;
+  };
 
   void add(std::uint32_t number, Status why) {
     remove(number);
@@ -31,12 +37,15 @@ class LeftPorts {
     return found != ports_.end() ? found->why : Status::ok;
   }
 
- private:
-  struct Port {
-    std::uint32_t number = ~0U;  // no port has this number
-    Status why = Status::ok;
-  };
+  /// Returns the ports that are kept, the earliest first. add() restores them.
+  std::vector<Port> save() const {
+    std::vector<Port> kept;
+    for (std::size_t i = 0; i < kMost; ++i)
+      if (const Port& port = ports_[(next_ + i) % kMost]; port.why != Status::ok) kept.push_back(port);
+    return kept;
+  }
 
+ private:
   std::array<Port, kMost> ports_{};
   std::size_t next_ = 0;
 };

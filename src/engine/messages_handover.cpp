@@ -3,14 +3,11 @@
 #include <string>
 #include <string_view>
 
+#include "base/saved.hpp"
 #include "base/scatter.hpp"
 
 namespace fairlead::engine {
 namespace {
-
-std::unexpected<Error> contradiction(std::string_view what) {
-  return std::unexpected(Error{Status::invalid, 0, std::string(what)});
-}
 
 /// Returns whether no local peer is involved in the operation.
 bool can_be_kept(const Operation& operation) {
@@ -53,7 +50,7 @@ Result<MessagesState> MessagesHandover::save() {
 Result<> MessagesHandover::restore(const MessagesState& saved, base::Instant now) {
   if (!context_.operations.restore(saved.operation_names) || !context_.placements.restore(saved.placement_names) ||
       context_.operations.used() != saved.operations.size() || context_.placements.used() != saved.placements.size())
-    return contradiction("its operations do not fit in the table");
+    return base::cannot_restore("its operations do not fit in the table");
   for (const OperationState& operation : saved.operations)
     if (auto restored = restore(operation, now); !restored) return restored;
   for (const auto& [slot, placement] : saved.placements) {
@@ -62,16 +59,16 @@ Result<> MessagesHandover::restore(const MessagesState& saved, base::Instant now
         into == nullptr || (placement.offset <= into->length && placement.size <= into->length - placement.offset);
     if (!fits || !is_placement(slot) || placement.state > Placement::State::abandoned ||
         placement.status > Status::system)
-      return contradiction("a message on its way contradicts itself");
+      return base::cannot_restore("a message on its way contradicts itself");
     context_.placements[slot] = placement;
   }
   for (const auto& [slot, operation] : saved.operations)
     if (!has_sound_placements(context_.operations.name_of(slot), operation))
-      return contradiction("a message on its way has a place that is another's");
+      return base::cannot_restore("a message on its way has a place that is another's");
   for (const AnswerState& answer : saved.answers) {
-    if (!is_of_network(answer.peer)) return contradiction("an answer is for a peer that there is not");
+    if (!is_of_network(answer.peer)) return base::cannot_restore("an answer is for a peer that there is not");
     if (!messages_.answers_.waiting_.add(answer.peer, {answer.envelope, answer.exposure}, now).is_taken)
-      return contradiction("it has more answers than may wait");
+      return base::cannot_restore("it has more answers than may wait");
   }
   return {};
 }
@@ -86,7 +83,7 @@ Result<> MessagesHandover::restore(const OperationState& saved, base::Instant no
   const std::uint64_t name = slot < operations.size() ? operations.name_of(slot) : 0;
   if (operations.find(name) == nullptr || !is_sound(operation) || !is_of_network(operation.peer) ||
       context_.ports.find_slot(operation.port) == nullptr)
-    return contradiction("an operation contradicts itself");
+    return base::cannot_restore("an operation contradicts itself");
   Operation& restored = operations[slot] = operation;
   restored.memory = {};
   restored.is_in_chain = restored.is_published = false;

@@ -204,6 +204,50 @@ TEST_F(Parting, WaitsForALoan) {
   EXPECT_EQ(event->status, Status::ok);
 }
 
+// Requests that both sides sent through shared memory get their answers there. Later ones use the network.
+TEST_F(Parting, WaitsForAnswersToActiveMessages) {
+  for (DirectSide* side : {&near_, &far_}) {
+    ASSERT_EQ(side->engine->activate(side->port), Status::ok);
+    side->engine->ports().find(side->port)->active->rule = {AccessRule::Kind::all, 0};
+  }
+  const auto send = [&](DirectSide& from, std::uint16_t to, ActiveMessage message) {
+    if (message.kind == ActiveKind::request) message.to = {direct_place(to), kPort};
+    ASSERT_EQ(from.engine->send_active(from.port, message, now_), Status::ok);
+  };
+  const auto next = [&](DirectSide& side) {
+    Arrival* arrival = nullptr;
+    EXPECT_TRUE(
+        steps_until([&] { return (arrival = side.engine->ports().find(side.port)->active->next()) != nullptr; }));
+    return arrival;
+  };
+  const auto answer = [&](DirectSide& side, const Arrival& request) {
+    send(side, 0,
+         {.to = request.source, .kind = ActiveKind::reply, .name = request.name, .reply_access = request.reply_access});
+  };
+  send(near_, 2, {.name = 1});
+  send(far_, 1, {.name = 2});
+  const Arrival* const at_far = next(far_);
+  const Arrival* const at_near = next(near_);
+  part(far_);
+  for (int i = 0; i < 1000; ++i) step();
+  EXPECT_NE(obstacle(far_), "") << "neither has its answer";
+  // New ones do not keep the sides together.
+  send(near_, 2, {.name = 3});
+  const Arrival* const later = next(far_);
+  EXPECT_EQ(later->name, 3u);
+  answer(near_, *at_near);
+  for (int i = 0; i < 1000; ++i) step();
+  EXPECT_NE(obstacle(far_), "") << "one has no answer yet";
+  answer(far_, *at_far);
+  EXPECT_TRUE(steps_until([&] { return obstacle(near_).empty() && obstacle(far_).empty(); }));
+  answer(far_, *later);
+  for (int answers = 0; answers < 2; ++answers) EXPECT_EQ(next(near_)->kind, ActiveKind::reply);
+  EXPECT_EQ(next(far_)->kind, ActiveKind::reply);
+  PeerLoss loss;
+  std::uint64_t seen = 0;
+  EXPECT_FALSE(near_.engine->active().losses().next(seen, loss)) << "a peer that parts is not lost";
+}
+
 TEST_F(Parting, OfAPeerThatClosesBeforeAllIsDoneIsALoss) {
   part(far_);
   shm::Connection* there = nullptr;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "engine/active.hpp"
@@ -29,6 +30,27 @@ class PeerLosses {
     seen = std::max(seen, last - kept_.size());
     loss = kept_[seen % ActivePorts::kLossesKept];
     ++seen;
+    return true;
+  }
+
+  /// Returns the kept losses, the earliest first.
+  std::vector<PeerLoss> save() const {
+    std::vector<PeerLoss> saved;
+    std::uint64_t seen = 0;
+    for (PeerLoss loss; next(seen, loss);) saved.push_back(loss);
+    return saved;
+  }
+  /// Continues after `count` losses, of which these are the last. Returns false if there are too many, or their marks
+  /// are not those.
+  bool restore(std::uint64_t count, std::span<const PeerLoss> last) {
+    if (last.size() != std::min(count, ActivePorts::kLossesKept)) return false;
+    kept_.resize(last.size());
+    for (std::size_t i = 0; i < last.size(); ++i) {
+      const std::uint64_t mark = count - last.size() + i + 1;
+      if (last[i].mark != mark || last[i].status > Status::system) return false;
+      kept_[(mark - 1) % ActivePorts::kLossesKept] = last[i];
+    }
+    count_.store(count, std::memory_order_release);
     return true;
   }
 

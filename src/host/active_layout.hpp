@@ -82,6 +82,7 @@ class ActiveMemory {
  public:
   explicit ActiveMemory(std::byte* begin) : begin_(begin) {}
 
+  std::byte* begin() const noexcept { return begin_; }
   ActivePage& page() const noexcept { return *reinterpret_cast<ActivePage*>(begin_); }
   ConversationCell& conversation(std::uint32_t place) const noexcept {
     return reinterpret_cast<ConversationCell*>(begin_ + ActiveLayout::conversations())[place];

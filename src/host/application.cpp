@@ -371,7 +371,7 @@ bool Application::give_events(std::uint32_t index, ApplicationPort& port) {
     }
   }
   bool any = retry(port) || count > 0;
-  if (port.active && !port.is_closing) any |= give_arrivals(port, &ServedActive::give);
+  if (port.active && !port.is_closing && !is_held_) any |= give_arrivals(port, &ServedActive::give);
   port.tell();
   if (!port.is_closing || port.pending > 0) return any;
   if (port.active) port.active->close(!port.wants_answer);  // a process that lives closes a port by a call

@@ -170,6 +170,7 @@ class Application {
   bool serve_pairs(bool (ApplicationPairs::*serve)());
   void wake_caller();
   Result<> restore_ports(const ApplicationState& state, const SocketOf& socket_of);
+  Result<> restore_active(ApplicationPort& port, const ServedActiveState& state);
   Result<> restore_pending(const ApplicationState& state);
 
   shm::Socket socket_;

@@ -6,16 +6,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/saved.hpp"
 #include "host/application.hpp"
 
 namespace fairlead::host {
 namespace {
 
 constexpr queue::Geometry kRequests{.element_bytes = sizeof(Request), .elements = kRequestsMax + 1};
-
-std::unexpected<Error> contradiction(std::string message) {
-  return std::unexpected(Error{Status::invalid, 0, std::move(message)});
-}
 
 }  // namespace
 
@@ -69,9 +66,11 @@ Result<ApplicationState> Application::save() {
                                                                                 .generation = port->handle().generation,
                                                                                 .socket = port->socket().descriptor(),
                                                                                 .events = port->position(),
-                                                                                .deferred = {}});
+                                                                                .deferred = {},
+                                                                                .active = {}});
     for (const DeferredRequest& waiting : port->deferred)
       if (is_deferred(waiting)) saved.deferred.push_back({.request = waiting.request, .serial = waiting.serial});
+    if (port->active) saved.active = port->active->save(memory_.head());
   }
   return state;
 }
@@ -99,17 +98,32 @@ Result<> Application::restore_ports(const ApplicationState& state, const SocketO
   for (const ApplicationPortState& saved : state.ports) {
     shm::Socket socket = socket_of(saved.socket);
     if (ports_[saved.index] || !core_->has_port({saved.slot, saved.generation}))
-      return contradiction(fmt::format("port {} of {} occurs twice or is unknown to the engine", saved.index, name()));
+      return base::cannot_restore(
+          fmt::format("port {} of {} occurs twice or is unknown to the engine", saved.index, name()));
     const std::span events(memory_.head() + Layout::events(saved.index), Layout::events_bytes());
     auto port = ApplicationPort::resume(*core_, {saved.slot, saved.generation}, events, page().ports[saved.index],
                                         event_room_, saved.events);
     if (!port->has_queue()) blame("it has damaged the queue of its events");
     port->connect(std::move(socket));
     for (const DeferredState& deferred : saved.deferred) port->deferred.push_back({deferred.request, deferred.serial});
+    if (saved.active)
+      if (auto restored = restore_active(*port, *saved.active); !restored) return restored;
     ports_[saved.index] = std::move(port);
     ports_end_ = std::max(ports_end_, saved.index + 1);
     ++ports_open_;
   }
+  return {};
+}
+
+Result<> Application::restore_active(ApplicationPort& port, const ServedActiveState& state) {
+  if (state.memory % 4096 != 0 || !is_inside(state.memory, ActiveLayout::bytes()) ||
+      !is_inside(state.segment_offset, state.segment_length))
+    return base::cannot_restore(fmt::format("active messages of {} are outside its memory", name()));
+  auto active =
+      ServedActive::resume(core_->own_active(), port.handle(), core_->address(), memory_.head(), active_room_, state);
+  if (!active) return base::cannot_restore(fmt::format("{}: {}", name(), active.error().message));
+  port.active = std::move(*active);
+  blame(port.active->fault());
   return {};
 }
 
@@ -119,7 +133,7 @@ Result<> Application::restore_pending(const ApplicationState& state) {
     while (operations_.size() <= saved.index) operations_.emplace_back();
     Operation& operation = operations_[saved.index];
     if (port == nullptr || operation.phase != Operation::Phase::unused)
-      return contradiction(fmt::format("operation {} of {} occurs twice or has no port", saved.index, name()));
+      return base::cannot_restore(fmt::format("operation {} of {} occurs twice or has no port", saved.index, name()));
     operation = {.name = saved.name,
                  .serial = saved.serial,
                  .handle = {saved.slot, saved.generation, {}},
@@ -136,7 +150,7 @@ Result<> Application::restore_pending(const ApplicationState& state) {
     if (operation.is_outgoing) allowance_.sent(saved.length);
     if (!core_->give_memory(port->handle(), operation.handle, saved.index, std::span(&operation.memory, 1)) ||
         port->reserve(saved.events) != Status::ok)
-      return contradiction(fmt::format("operation {} of {} is unknown to the engine", saved.index, name()));
+      return base::cannot_restore(fmt::format("operation {} of {} is unknown to the engine", saved.index, name()));
   }
   std::uint64_t deferred = 0;
   for (std::uint32_t index = 0; index < ports_end_; ++index) {
@@ -147,12 +161,12 @@ Result<> Application::restore_pending(const ApplicationState& state) {
              operations_[place].memory.iov_len == waiting.request.length;
     };
     if (!std::ranges::all_of(ports_[index]->deferred, is_asked))
-      return contradiction(fmt::format("a deferred request of {} has no operation", name()));
+      return base::cannot_restore(fmt::format("a deferred request of {} has no operation", name()));
     deferred += ports_[index]->deferred.size();
   }
   return deferred + posted_ == pending_
              ? Result<>()
-             : contradiction(fmt::format("an operation of {} is neither deferred nor posted", name()));
+             : base::cannot_restore(fmt::format("an operation of {} is neither deferred nor posted", name()));
 }
 
 Result<> Application::restore_pairs(PairTools& tools, PairMemory memory, shm::Socket socket,

@@ -112,6 +112,7 @@ bool ServedActive::has_place(std::uint64_t name) {
 void ServedActive::set_segment(const engine::Segment& segment, std::uint64_t number) {
   take_all();  // what has arrived lies in the previous segment
   engine_.set_segment(port_, segment);
+  place_ = segment;
   segment_ = number;
 }
 
@@ -137,6 +138,7 @@ void ServedActive::close(bool is_owner_gone) {
 // Arrivals -----------------------------------------------------------------------------------------------------------
 
 bool ServedActive::give() {
+  if (!arrivals_) return false;
   std::uint32_t count = 0;
   for (; count < kArrivalsInTurn && !waiting_.empty(); ++count) {
     const Waiting first = waiting_.front();

@@ -22,6 +22,7 @@
 #include "embedded/embedded_core.hpp"
 #include "host/active_layout.hpp"
 #include "host/one_segment.hpp"
+#include "host/served_active_state.hpp"
 #include "queue/producer.hpp"
 
 namespace fairlead::host {
@@ -44,6 +45,14 @@ class ServedActive {
   static Result<std::unique_ptr<ServedActive>> open(embedded::EmbeddedActive& engine, engine::PortHandle port,
                                                     const base::SocketAddress& address, std::byte* memory,
                                                     ActiveRoom& room);
+  /// Returns the state for the next program. `head` is where the application's memory begins. Makes no call to the
+  /// engine that needs its lock.
+  ServedActiveState save(const std::byte* head);
+  /// Continues where the previous program stopped. The engine has restored the port. Returns an error if the state
+  /// contradicts itself. If the application has damaged its queue since then, fault() says so.
+  static Result<std::unique_ptr<ServedActive>> resume(embedded::EmbeddedActive& engine, engine::PortHandle port,
+                                                      const base::SocketAddress& address, std::byte* head,
+                                                      ActiveRoom& room, const ServedActiveState& state);
   ~ServedActive();
   ServedActive(const ServedActive&) = delete;
   ServedActive& operator=(const ServedActive&) = delete;
@@ -81,6 +90,7 @@ class ServedActive {
 
   ServedActive(embedded::EmbeddedActive& engine, engine::PortHandle port, const base::SocketAddress& address,
                std::byte* memory, ActiveRoom& room);
+  Result<> restore(const ServedActiveState& state, const engine::Segment& segment);
   Status send_request(const engine::ActiveMessage& message);
   Status send_answer(engine::ActiveMessage message);
   bool has_place(std::uint64_t name);
@@ -103,7 +113,8 @@ class ServedActive {
   std::array<std::uint64_t, ActivePage::kSlots / 64> used_slots_{};
   base::Slab<engine::UnansweredRequest> unanswered_{kArrivalsMax};
   std::deque<Waiting> waiting_;
-  std::uint64_t segment_ = 0;
+  engine::Segment place_;      // of placed messages
+  std::uint64_t segment_ = 0;  // its number
   std::uint64_t given_bytes_ = 0;
   bool has_left_ = false;
   std::string_view fault_;

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "base/log.hpp"
+#include "base/saved.hpp"
 #include "host/service.hpp"
 #include "host/thread_handover.hpp"
 #include "host/watch_error.hpp"
@@ -107,11 +108,11 @@ Result<Handover> Service::try_to_save(base::Instant began) try {
 
 Result<> Service::check_unchanged(const ServiceOptions& options, const ServiceState& state) {
   if (state.file != options.file) {
-    return cannot_resume(
+    return base::cannot_restore(
         fmt::format("--socket changed from {} to {}, which needs a restart", state.file, options.file));
   }
   if (state.threads != options.threads) {
-    return cannot_resume(
+    return base::cannot_restore(
         fmt::format("--threads changed from {} to {}, which needs a restart", state.threads, options.threads));
   }
   return {};

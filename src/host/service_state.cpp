@@ -14,7 +14,7 @@ namespace fairlead::host {
 namespace {
 
 constexpr std::uint64_t kMark = 0x6574'6174'5364'6166;  // "fadState"
-constexpr std::uint32_t kStateVersion = 5;              // raised with each change of the format
+constexpr std::uint32_t kStateVersion = 6;              // raised with each change of the format
 
 struct Head {
   std::uint64_t mark = kMark;
@@ -47,7 +47,7 @@ void fields(Archive& archive, PlainAddress& address) {
 template <typename Archive>
 void fields(Archive& archive, Request& request) {
   archive(request.operation, request.offset, request.length, request.epoch, request.key, request.size_min, request.to,
-          request.to_port, request.messages_max, request.port, request.kind, request.flags);
+          request.to_port, request.messages_max, request.port, request.kind, request.flags, request.status);
 }
 template <typename Archive>
 void fields(Archive& archive, Quota& quota) {
@@ -65,7 +65,7 @@ void fields(Archive& archive, DeferredState& deferred) {
 }
 template <typename Archive>
 void fields(Archive& archive, ApplicationPortState& port) {
-  archive(port.index, port.slot, port.generation, port.socket, port.events, port.deferred);
+  archive(port.index, port.slot, port.generation, port.socket, port.events, port.deferred, port.active);
 }
 template <typename Archive>
 void fields(Archive& archive, ApplicationState& one) {

@@ -14,6 +14,7 @@
 #include "host/layout.hpp"
 #include "host/pairs_state.hpp"
 #include "host/quota.hpp"
+#include "host/served_active_state.hpp"
 #include "queue/producer.hpp"
 
 namespace fairlead::host {
@@ -41,6 +42,7 @@ struct ApplicationPortState {
   std::int32_t socket = -1;
   queue::Producer::Position events;
   std::vector<DeferredState> deferred;
+  std::optional<ServedActiveState> active;
 };
 
 struct ApplicationState {

@@ -8,15 +8,12 @@
 
 #include <fmt/format.h>
 
+#include "base/saved.hpp"
 #include "embedded/attach.hpp"
 #include "host/watch_error.hpp"
 #include "shm/arena.hpp"
 
 namespace fairlead::host {
-
-std::unexpected<Error> cannot_resume(std::string message) {
-  return std::unexpected(Error{Status::invalid, 0, std::move(message)});
-}
 
 base::FileDescriptor own_descriptor(int descriptor) {
   ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
@@ -107,7 +104,7 @@ Result<> ThreadHandover::restore(const ServiceState& state) {
   for (const auto& [address, engine] : service_.engines_) {
     const auto its = std::ranges::find(state.engines, address, [](const auto& one) { return one.engine.address; });
     if (auto finished = engine->core->finish(its->engine); !finished)
-      return cannot_resume(fmt::format("the engine at {}: {}", address.to_string(), finished.error().message));
+      return base::cannot_restore(fmt::format("the engine at {}: {}", address.to_string(), finished.error().message));
     if (auto started = engine->core->start(); !started) return started;
   }
   return {};
@@ -120,7 +117,7 @@ Result<> ThreadHandover::restore(const ApplicationState& saved) {
   auto memory = shm::Arena::view(file.get(), saved.memory_bytes);
   if (!memory) return std::unexpected(std::move(memory.error()));
   const auto engine = service_.engines_.find(saved.engine);
-  if (!engine) return cannot_resume("an application has no engine");
+  if (!engine) return base::cannot_restore("an application has no engine");
   auto application = Application::restore(
       saved, std::move(socket), {.memory = std::move(*memory), .file = std::move(file), .bytes = saved.memory_bytes},
       engine, [this](int descriptor) { return shm::Socket(own_descriptor(descriptor), service_.users_); });

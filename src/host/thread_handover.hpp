@@ -42,7 +42,6 @@ class ThreadHandover {
   Service& service_;
 };
 
-std::unexpected<Error> cannot_resume(std::string message);
 /// Takes a descriptor of the previous program, and sets close-on-exec: other programs that we start must not inherit
 /// it.
 base::FileDescriptor own_descriptor(int descriptor);

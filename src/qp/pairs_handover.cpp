@@ -10,6 +10,8 @@
 
 #include <fairlead/verbs/device.hpp>
 
+#include "base/saved.hpp"
+
 namespace fairlead::qp {
 namespace {
 
@@ -20,10 +22,6 @@ constexpr verbs::DeviceLimits kLimits;
 
 std::unexpected<Error> cannot_save(Status status, std::string_view why) {
   return std::unexpected(Error{status, 0, std::string(why)});
-}
-
-std::unexpected<Error> contradiction(std::string_view what) {
-  return std::unexpected(Error{Status::invalid, 0, std::string(what)});
 }
 
 /// Returns whether the slots of both lists are those below `size`, each once.
@@ -241,7 +239,7 @@ Result<> PairsHandover::restore(const PairsState& saved, base::Instant now, std:
   if (!pairs_.receives_.queues_.restore(saved.queue_names) || pairs_.receives_.queues_.used() != saved.queues.size() ||
       !pairs_.arrivals_.places_.arrivals_.restore(saved.arrival_names) ||
       pairs_.arrivals_.places_.arrivals_.used() != saved.arrivals.size())
-    return contradiction("its receive queues do not fit in the table");
+    return base::cannot_restore("its receive queues do not fit in the table");
   for (const ReceiveQueueState& queue : saved.queues)
     if (auto restored = restore_queue(queue); !restored) return restored;
   for (const ArrivalState& arrival : saved.arrivals)
@@ -249,7 +247,7 @@ Result<> PairsHandover::restore(const PairsState& saved, base::Instant now, std:
   if (auto restored = restore_table(saved); !restored) return restored;
   for (const PairState& pair : saved.pairs)
     if (auto restored = restore_pair(pair, now, peers_max); !restored) return restored;
-  if (!are_arrivals_sound(saved)) return contradiction("a request that arrived belongs to no queue pair");
+  if (!are_arrivals_sound(saved)) return base::cannot_restore("a request that arrived belongs to no queue pair");
   return restore_answers(saved, now, peers_max);
 } catch (const std::bad_alloc&) {
   return std::unexpected(Error{Status::no_memory, ENOMEM, "no memory for the queue pairs that were handed over"});
@@ -261,7 +259,7 @@ Result<> PairsHandover::restore_regions(const RegionsState& saved) {
   const std::vector<std::uint32_t> free = slots_of(saved.free, size);
   if (!table.entries_.empty() || size > table.regions_max_ + RegionTable::kWindowsMost + 2 * RegionTable::kRotation ||
       !are_all_below(size, free, saved.used, [](const RegionState& one) { return one.slot; }))
-    return contradiction("its memory regions do not fit in the table");
+    return base::cannot_restore("its memory regions do not fit in the table");
   table.entries_.resize(size);
   for (std::uint32_t slot = 0; slot < size; ++slot) table.entries_[slot].variant = saved.variants[slot];
   for (const std::uint32_t slot : free) table.give_back(slot);
@@ -269,7 +267,7 @@ Result<> PairsHandover::restore_regions(const RegionsState& saved) {
     RegionTable::Entry& entry = table.entries_[one.slot];
     entry.type = one.type;
     if (entry.is_window() && one.type != verbs::WindowType::type_1 && one.type != verbs::WindowType::type_2)
-      return contradiction("a memory window is of no type");
+      return base::cannot_restore("a memory window is of no type");
     // Until give_memory() its length is 0, so nobody accesses anything.
     entry.plan = {.iova = one.iova, .access = one.access, .domain = one.domain, .is_foreign = true};
     if (entry.is_window()) {
@@ -282,7 +280,7 @@ Result<> PairsHandover::restore_regions(const RegionsState& saved) {
   }
   return table.used_ <= table.regions_max_ && table.windows_ <= RegionTable::kWindowsMost
              ? Result<>()
-             : contradiction("it has too many memory regions");
+             : base::cannot_restore("it has too many memory regions");
 }
 
 Result<> PairsHandover::restore_queue(const ReceiveQueueState& saved) {
@@ -292,12 +290,13 @@ Result<> PairsHandover::restore_queue(const ReceiveQueueState& saved) {
   const bool is_possible = queue != nullptr && queue->entries_.empty() && saved.depth != 0 &&
                            saved.depth <= kLimits.max_srq_wr && saved.sges != 0 && saved.sges <= kLimits.max_srq_sge &&
                            saved.posted.size() <= std::bit_ceil(saved.depth);
-  if (!is_possible) return contradiction("a receive queue contradicts itself");
+  if (!is_possible) return base::cannot_restore("a receive queue contradicts itself");
   *queue = ReceiveQueue({.depth = saved.depth, .sges = saved.sges, .domain = saved.domain, .limit = saved.limit});
   queue->is_limit_armed_ = saved.is_limit_armed;
   queue->head_ = queue->tail_ = saved.head;
   for (const ReceiveState& receive : saved.posted) {
-    if (receive.sges.size() > saved.sges) return contradiction("a receive has more pieces than its queue permits");
+    if (receive.sges.size() > saved.sges)
+      return base::cannot_restore("a receive has more pieces than its queue permits");
     queue->post({.id = receive.id, .sges = receive.sges});
   }
   return {};
@@ -309,7 +308,7 @@ Result<> PairsHandover::restore_arrival(const ArrivalState& saved) {
       places.arrivals_.find(saved.slot, places.generation(saved.slot)) == nullptr ||
       saved.kind > Arrival::Kind::datagram ||
       ++places.used_[ArrivalPlaces::index_of(saved.kind)] > ArrivalPlaces::kMost[ArrivalPlaces::index_of(saved.kind)])
-    return contradiction("a request on its way has no place");
+    return base::cannot_restore("a request on its way has no place");
   Arrival& arrival = places[saved.slot];
   arrival.pair = saved.pair;
   arrival.incarnation = saved.incarnation;
@@ -321,7 +320,7 @@ Result<> PairsHandover::restore_arrival(const ArrivalState& saved) {
   for (const ArrivalPieceState& piece : saved.held) {
     if (piece.offset > saved.size || piece.bytes.size() > saved.size - piece.offset || piece.bytes.empty() ||
         !ReorderBuffer::add_piece(arrival, piece.offset, piece.bytes.size()))
-      return contradiction("a request on its way contradicts itself");
+      return base::cannot_restore("a request on its way contradicts itself");
     std::ranges::copy(piece.bytes, arrival.held.back().bytes.get());
     arrival.bytes_held += piece.bytes.size();
   }
@@ -330,7 +329,7 @@ Result<> PairsHandover::restore_arrival(const ArrivalState& saved) {
   pairs_.arrivals_.datagram_bytes_ += arrival.bytes_held;
   return arrival.held.size() == 1 && arrival.held[0].size == arrival.size && arrival.pair == kNone
              ? Result<>()
-             : contradiction("a datagram on its way contradicts itself");
+             : base::cannot_restore("a datagram on its way contradicts itself");
 }
 
 Result<> PairsHandover::restore_table(const PairsState& saved) {
@@ -343,7 +342,7 @@ Result<> PairsHandover::restore_table(const PairsState& saved) {
   if (!table.is_empty() || pairs_.shared_.bounds.number_first == base::Slab<int>::kNone ||
       saved.generations.size() > PairTable::kMost || saved.incarnations.size() > PairTable::kMost ||
       !are_all_below(PairTable::kMost, free, used, [](std::uint32_t index) { return index; }))
-    return contradiction("its queue pairs do not fit in the table");
+    return base::cannot_restore("its queue pairs do not fit in the table");
   std::ranges::copy(saved.generations, table.generations_.begin());
   std::ranges::copy(saved.incarnations, table.incarnations_.begin());
   table.free_.clear();
@@ -373,7 +372,7 @@ bool PairsHandover::is_sound(const CurrentRequest& current, const PairState& sav
 Result<> PairsHandover::restore_pair(const PairState& saved, base::Instant now, std::uint32_t peers_max) {
   if (!is_sound(saved) || (saved.route.has_peer && saved.route.peer.slot >= peers_max) ||
       saved.stream > pairs_.streams_.size())
-    return contradiction("a queue pair contradicts itself");
+    return base::cannot_restore("a queue pair contradicts itself");
   if (saved.stream == pairs_.streams_.size()) pairs_.open_completions({.capacity = 64});
   ReceiveQueue& queue = pairs_.receives_[saved.receives];
   CompletionStream* const stream = pairs_.streams_[saved.stream].get();
@@ -393,7 +392,8 @@ Result<> PairsHandover::restore_pair(const PairState& saved, base::Instant now, 
   pair.incarnation = saved.incarnation;
   ++queue.users;
   stream->users += 2;
-  if (!saved.has_shared_receives && queue.users != 1) return contradiction("a queue pair has receives of another");
+  if (!saved.has_shared_receives && queue.users != 1)
+    return base::cannot_restore("a queue pair has receives of another");
   PairAccount& account = pairs_.completer_.account(pair);
   account.sends.begin_incarnation(pair.incarnation);
   account.sends.add(pair.incarnation, saved.sends_retired);
@@ -413,7 +413,7 @@ Result<> PairsHandover::restore_pair(const PairState& saved, base::Instant now, 
   pair.receive_sges.resize(queue.sges_max());
   if (!restore_sends(saved.sends, plan, pair.sends) || !is_sound(saved.current, saved, queue) ||
       !restore_chain(saved, pair))
-    return contradiction("a request of a queue pair contradicts itself");
+    return base::cannot_restore("a request of a queue pair contradicts itself");
   pair.current = saved.current;
   std::ranges::copy(saved.receive_sges, pair.receive_sges.begin());
   if (saved.is_answer_owed) pairs_.answers_.owe(pair);
@@ -495,11 +495,11 @@ bool PairsHandover::are_arrivals_sound(const PairsState& saved) {
 Result<> PairsHandover::restore_answers(const PairsState& saved, base::Instant now, std::uint32_t peers_max) {
   for (const PairAnswerState& answer : saved.answers) {
     if (answer.peer.slot >= peers_max || (answer.pair != kNone && answer.pair >= PairTable::kMost))
-      return contradiction("an answer of a queue pair is for a peer that there is not");
+      return base::cannot_restore("an answer of a queue pair is for a peer that there is not");
     const Answers::Deferred waiting{
         .envelope = answer.envelope, .pair = answer.pair, .incarnation = answer.incarnation};
     if (!pairs_.answers_.deferred_.add(answer.peer, waiting, now).is_taken)
-      return contradiction("it has more answers than may wait");
+      return base::cannot_restore("it has more answers than may wait");
   }
   return {};
 }
@@ -537,13 +537,14 @@ Result<> PairsHandover::finish(const PairsState& saved) {
   RegionTable& table = pairs_.shared_.regions;
   for (const RegionState& one : saved.regions.used) {
     RegionTable::Entry& entry = table.entries_[one.slot];
-    if (!entry.is_window() && entry.plan.base == nullptr) return contradiction("a memory region has no memory");
+    if (!entry.is_window() && entry.plan.base == nullptr) return base::cannot_restore("a memory region has no memory");
     if (!one.is_bound) continue;
-    if (!entry.is_window() || one.region >= table.entries_.size()) return contradiction("a window has no region");
+    if (!entry.is_window() || one.region >= table.entries_.size())
+      return base::cannot_restore("a window has no region");
     RegionTable::Entry& region = table.entries_[one.region];
     if (!region.is_used || region.is_window() || one.offset > region.plan.length ||
         one.length > region.plan.length - one.offset)
-      return contradiction("a memory window is outside its region");
+      return base::cannot_restore("a memory window is outside its region");
     ++region.windows;
     entry.region = one.region;
     entry.hold = region.hold;
@@ -561,7 +562,7 @@ Result<> PairsHandover::finish(const PairsState& saved) {
   pairs_.receives_.queues_.for_each([&](std::uint32_t slot, const ReceiveQueue& queue) {
     are_told &= is_own[slot] || queue.plan_.events != nullptr;
   });
-  return are_told ? Result<>() : contradiction("a queue pair belongs to no application");
+  return are_told ? Result<>() : base::cannot_restore("a queue pair belongs to no application");
 }
 
 bool PairsHandover::is_arrival(std::uint64_t target, std::uint64_t size) {
