@@ -10,7 +10,8 @@
 #include "engine/active_port.hpp"
 #include "engine/left_ports.hpp"
 #include "engine/peer_losses.hpp"
-#include "link/peer_state.hpp"
+#include "link/link.hpp"
+#include "wire/envelope.hpp"
 
 namespace fairlead::engine {
 
