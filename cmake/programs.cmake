@@ -145,6 +145,16 @@ function(fairlead_conformance_test folder)
   fairlead_test_program(conformance_test net ${sources} ${PROJECT_SOURCE_DIR}/${folder}/net_pair.cpp)
 endfunction()
 
+# The simulator's tests of src/net as a program of their own, for the same builds. They have one thread.
+function(fairlead_net_simulation_test folder)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/net_*.cpp)
+  foreach(part IN LISTS ARGN)
+    list(APPEND sources ${PROJECT_SOURCE_DIR}/${folder}/${part}.cpp)
+  endforeach()
+  fairlead_test_program(net_simulation_test net ${sources})
+  target_compile_options(net_simulation_test PRIVATE -O1)
+endfunction()
+
 # The simulator as a program of its own; its parts are those that the tests of the folder share.
 function(fairlead_simulator folder)
   add_executable(fairlead-sim ${folder}/main.cpp)

@@ -1,9 +1,10 @@
 # Makes a release build, then runs all tests with one ctest: those of whole programs first. Many tests mostly wait, so twice
 # as many run at a time as there are processors. The builds with sanitizers fill that time: each is itself a test, at a low
 # priority, for which its own tests wait. The sanitizer builds run the tests of modules, the conformance tests and the fuzz
-# inputs. With --full the release build runs the tests of modules, too, and the sanitizer builds run those of whole programs;
-# these are made before all tests, because ctest asks their programs for lists of tests. All tests then use their largest
-# models and all seeds, inputs and failing calls, of which an ordinary run takes a part. That takes more than twice as long.
+# inputs, that of the address sanitizer also the simulator's tests of src/net. With --full the release build runs the tests
+# of modules, too, and the sanitizer builds run those of whole programs; these are made before all tests, because ctest asks
+# their programs for lists of tests. All tests then use their largest models and all seeds, inputs and failing calls, of
+# which an ordinary run takes a part. That takes more than twice as long.
 # FAIRLEAD_TEST_NO_SKIPS=1: a skipped test fails the run, except those in tests/allowed_skips.txt.
 run_test() {
   local full=OFF conformance=ON inputs=8000 skip

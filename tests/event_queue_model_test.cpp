@@ -1,30 +1,43 @@
-// The event queue's model under a weak memory model is correct. It fails if any memory order is weakened, so the queue
-// has no unnecessary order.
+// The event queue's model under a weak memory model is correct, event by event and in batches. It fails if any memory
+// order is weakened or a batch goes too far, so the queue has no unnecessary order.
 
 #include <gtest/gtest.h>
 
-#include <string>
+#include <vector>
 
 #include "tests/check_model.hpp"
+#include "tests/environment.hpp"
 
 namespace fairlead::tests {
 namespace {
 
-TEST(EventQueueModel, LosesRepeatsAndReordersNothing) {
-  EXPECT_EQ(check_model("event_queue.pml", {}), ModelOutcome::holds);
+constexpr const char* kSingly = "";
+constexpr const char* kBatches = "BATCHES";
+
+class EventQueueModel : public testing::TestWithParam<ModelCase> {};
+
+TEST_P(EventQueueModel, LosesRepeatsAndReordersNothing) {
+  EXPECT_EQ(check_model("event_queue.pml", GetParam()), ModelOutcome::holds);
 }
 
-class WeakOrder : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(, EventQueueModel,
+                         testing::Values(ModelCase{kSingly}, ModelCase{is_full_run() ? kBatches : "BATCHES SMALL"}),
+                         [](const auto& instance) { return name_of(instance.param); });
 
-TEST_P(WeakOrder, IsFound) {
-  EXPECT_EQ(check_model("event_queue.pml", {.fault = GetParam()}), ModelOutcome::fails);
+class EventQueueFault : public testing::TestWithParam<ModelCase> {};
+
+TEST_P(EventQueueFault, IsFound) {
+  EXPECT_EQ(check_model("event_queue.pml", GetParam()), ModelOutcome::fails);
 }
 
-INSTANTIATE_TEST_SUITE_P(EventQueueModel, WeakOrder,
-                         testing::ValuesIn(drawn<const char*>({"WEAK_PUT", "WEAK_PRODUCED_LOOK", "WEAK_GRANT",
-                                                               "WEAK_GRANT_LOOK", "WEAK_EPOCH", "WEAK_EPOCH_LOOK",
-                                                               "WEAK_SHAPE", "WEAK_SHAPE_LOOK"})),
-                         [](const auto& instance) { return std::string(instance.param); });
+INSTANTIATE_TEST_SUITE_P(
+    Planted, EventQueueFault,
+    testing::ValuesIn(drawn<ModelCase>(
+        {ModelCase{kSingly, "WEAK_PUT"}, ModelCase{kSingly, "WEAK_PRODUCED_LOOK"}, ModelCase{kSingly, "WEAK_GRANT"},
+         ModelCase{kSingly, "WEAK_GRANT_LOOK"}, ModelCase{kSingly, "WEAK_EPOCH"}, ModelCase{kSingly, "WEAK_EPOCH_LOOK"},
+         ModelCase{kSingly, "WEAK_SHAPE"}, ModelCase{kSingly, "WEAK_SHAPE_LOOK"}, ModelCase{kBatches, "WEAK_PUT"},
+         ModelCase{kBatches, "WEAK_HAND_BACK"}, ModelCase{kBatches, "PAST_GRANT"}, ModelCase{kBatches, "PAST_LAST"}})),
+    [](const auto& instance) { return name_of(instance.param); });
 
 }  // namespace
 }  // namespace fairlead::tests

@@ -304,7 +304,7 @@ fairlead_status fairlead_net_machine_start(fairlead_net_machine* machine, const 
  * local, or no tmid is free. in_use. invalid. system. */
 fairlead_status fairlead_net_machine_start_and_wait(fairlead_net_machine* machine, const char* address);
 /** Stops the machine; an event reports `stopped`. `bad_state` unless initialized, starting or started; abort is also
- * allowed while stopping. */
+ * allowed while stopping. `invalid`: another mode; nothing has changed. */
 fairlead_status fairlead_net_machine_stop(fairlead_net_machine* machine, fairlead_net_stop_mode mode);
 /** The same, and waits until the machine has stopped. `bad_state` in a callback of this machine. */
 fairlead_status fairlead_net_machine_stop_and_wait(fairlead_net_machine* machine, fairlead_net_stop_mode mode);
@@ -381,7 +381,7 @@ typedef struct fairlead_net_operation {
 fairlead_status fairlead_net_machine_add(fairlead_net_machine* machine, fairlead_net_buffer* buffer,
                                          const fairlead_net_operation* operation);
 /** Queues buffers in this order, as an add of each would, up to the first one that is refused. *added is the number
- * queued. For message sends it takes the lock only once. */
+ * queued. It takes the lock only once, except for ACTIVE_*, whose descriptors serve once. */
 fairlead_status fairlead_net_machine_add_all(fairlead_net_machine* machine, fairlead_net_buffer* const* buffers,
                                              size_t count, const fairlead_net_operation* operation, size_t* added);
 /** Cancels an operation. False: the buffer is not, or no longer, queued here. True guarantees exactly one final event:

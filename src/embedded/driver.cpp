@@ -80,8 +80,7 @@ void Driver::stop() {
     thread_.join();
   }
   everyone->leave(*this);
-  constexpr auto kPauseMost = std::chrono::microseconds(3200);  // a user waits, perhaps for a peer that stands still
-  part(kPauseMost);
+  part(Goodbye::brief());
   if (engine_->path() != nullptr && base::is_logged(LogLevel::info, LogTopic::engine))
     base::log(LogLevel::info, LogTopic::engine, engine_->address().to_string(), "the engine has ended");
 }
@@ -200,13 +199,12 @@ bool Driver::rest_if_polled(std::uint64_t& sleeps_seen) {
 }
 
 void Driver::take_leave() {
-  constexpr auto kPauseMost = std::chrono::microseconds(25'600);  // the other ranks of a job may not run meanwhile
-  part(kPauseMost);
+  part(Goodbye::patient());
 }
 
-void Driver::part(base::Duration pause_most) {
+void Driver::part(Goodbye goodbye) {
   linger();
-  say_goodbye(pause_most);
+  say_goodbye(goodbye);
   const Locked lock(*this);
   engine_->farewell(base::MonotonicClock::now());
 }
@@ -223,17 +221,16 @@ void Driver::linger() {
   }
 }
 
-/// Tells all peers that the engine ends, until all have answered. A farewell may be lost, so the driver repeats it with
-/// pauses that grow up to `pause_most`. A peer that does not run finds it in its socket.
-void Driver::say_goodbye(base::Duration pause_most) {
-  constexpr auto kPauseFirst = std::chrono::microseconds(200);
-  for (base::Duration pause = kPauseFirst; pause <= pause_most; pause *= 2) {
+/// Tells all peers that the engine ends, until all have answered or enough has been said. A farewell may be lost, so
+/// the driver repeats it. A peer that does not run finds it in its socket.
+void Driver::say_goodbye(Goodbye goodbye) {
+  while (goodbye.has_round()) {
     auto now = base::MonotonicClock::now();
     {
       const Locked lock(*this);
       if (engine_->take_leave(now) == 0) return;
     }
-    for (const auto again = now + pause; now < again; now = base::MonotonicClock::now()) {
+    for (const auto again = now + goodbye.next_pause(); now < again; now = base::MonotonicClock::now()) {
       if (!pass(now)) std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
   }

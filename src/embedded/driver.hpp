@@ -27,6 +27,7 @@
 #include "base/process_mark.hpp"
 #include "base/short_lock.hpp"
 #include "base/thread.hpp"
+#include "embedded/goodbye.hpp"
 #include "embedded/keyring_watch.hpp"
 #include "embedded/sleep_timer.hpp"
 #include "engine/engine.hpp"
@@ -120,8 +121,8 @@ class Driver {
   bool wait(std::span<engine::Port* const> ports, base::Instant deadline);
   /// Makes passes until peers are owed nothing, for 100 ms at most. Cancelled messages are owed to nobody.
   void linger();
-  /// Lingers, tells all peers that the engine ends, and ends all sessions. Waits up to 51 ms for their answers, while
-  /// stop() waits 6 ms.
+  /// Lingers, tells all peers that the engine ends, and ends all sessions. It waits for answers as a rank of a job
+  /// does, stop() only briefly.
   void take_leave();
 
  private:
@@ -133,8 +134,8 @@ class Driver {
   base::Instant deadline_to_tell() const;
   bool pass(std::unique_lock<base::ShortLock>& lock, base::Instant now);
   bool end_pass(std::unique_lock<base::ShortLock>& lock, bool any);
-  void part(base::Duration pause_most);
-  void say_goodbye(base::Duration pause_most);
+  void part(Goodbye goodbye);
+  void say_goodbye(Goodbye goodbye);
   void write_report(const std::vector<base::LogNote>& report);
   pollfd bell(base::Instant now, base::Instant& deadline) const;
   void answer_bell();

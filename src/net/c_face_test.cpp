@@ -71,6 +71,12 @@ class CFaceTest : public ::testing::Test {
     for (fairlead_net_machine* const each : {machine_, peer_})
       EXPECT_EQ(fairlead_net_machine_deliver_all(each, 64, nullptr), FAIRLEAD_OK);
   }
+  /// Passes a number that the enum does not name, as C permits.
+  __attribute__((no_sanitize("enum"))) fairlead_status stop_as(decltype(fairlead_net_machine_stop)* stop, int number) {
+    fairlead_net_stop_mode mode;
+    std::memcpy(&mode, &number, sizeof(mode));
+    return stop(machine_, mode);
+  }
   static void note(const fairlead_net_buffer_event* event, void* user) {
     std::array<char, 128> sender{};
     fairlead_net_end_point_address(event->sender, sender.data(), sender.size());
@@ -240,6 +246,13 @@ TEST_F(CFaceTest, DeadlinesStopsAndStatesAreTold) {
   EXPECT_EQ(told_[0].status, FAIRLEAD_TIMED_OUT);
   receive.deadline_ns = 0;
   ASSERT_EQ(fairlead_net_machine_add(machine_, buffer_, &receive), FAIRLEAD_OK);
+  for (const int none : {-1, 2, 1 << 30}) {
+    EXPECT_EQ(stop_as(fairlead_net_machine_stop, none), FAIRLEAD_INVALID) << none;
+    EXPECT_NE(explained().find("fairlead_net_stop_mode"), std::string::npos) << explained();
+    EXPECT_EQ(stop_as(fairlead_net_machine_stop_and_wait, none), FAIRLEAD_INVALID) << none;
+  }
+  EXPECT_EQ(fairlead_net_machine_get_state(machine_), FAIRLEAD_NET_STARTED);
+  EXPECT_TRUE(fairlead_net_buffer_is_queued(buffer_));
   EXPECT_EQ(fairlead_net_machine_stop_and_wait(machine_, FAIRLEAD_NET_ABORT), FAIRLEAD_OK);
   EXPECT_EQ(told_.back().status, FAIRLEAD_CANCELED);
   EXPECT_EQ(states_.back(), FAIRLEAD_NET_STOPPED);

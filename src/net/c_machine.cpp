@@ -51,8 +51,17 @@ fairlead_status told(fairlead_net_machine* machine, Call&& call) {
   return c::guarded([&] { return c::done(call(*c::meant(machine))); });
 }
 
-net::StopMode stop_mode(fairlead_net_stop_mode mode) {
-  return mode == FAIRLEAD_NET_DRAIN ? net::StopMode::drain : net::StopMode::abort;
+/// Calls stop(machine, mode) with the mode that a program passed. C lets it pass any number, so the enum is not read as
+/// such. A wrong one must not cancel operations.
+template <typename Stop>
+fairlead_status stopped(fairlead_net_machine* machine, const fairlead_net_stop_mode& passed, Stop&& stop) {
+  std::uint32_t number = 0;
+  static_assert(sizeof(number) == sizeof(passed));
+  std::memcpy(&number, &passed, sizeof(number));
+  if (number != FAIRLEAD_NET_DRAIN && number != FAIRLEAD_NET_ABORT)
+    return c::fail(fairlead::Status::invalid, "there is no such way to stop: fairlead_net_stop_mode names them");
+  const auto mode = number == FAIRLEAD_NET_DRAIN ? net::StopMode::drain : net::StopMode::abort;
+  return told(machine, [&](auto& own) { return stop(own, mode); });
 }
 
 // New fields will use reserved bytes or follow them. Therefore no structure may contain padding.
@@ -198,10 +207,10 @@ fairlead_status fairlead_net_machine_start_and_wait(fairlead_net_machine* machin
   });
 }
 fairlead_status fairlead_net_machine_stop(fairlead_net_machine* machine, fairlead_net_stop_mode mode) {
-  return told(machine, [&](auto& own) { return own.stop(stop_mode(mode)); });
+  return stopped(machine, mode, [](auto& own, net::StopMode how) { return own.stop(how); });
 }
 fairlead_status fairlead_net_machine_stop_and_wait(fairlead_net_machine* machine, fairlead_net_stop_mode mode) {
-  return told(machine, [&](auto& own) { return own.stop_and_wait(stop_mode(mode)); });
+  return stopped(machine, mode, [](auto& own, net::StopMode how) { return own.stop_and_wait(how); });
 }
 fairlead_status fairlead_net_machine_close(fairlead_net_machine* machine) {
   return told(machine, [](auto& own) { return own.close(); });

@@ -28,7 +28,7 @@ void EndPoint::release() noexcept {
 }
 
 std::string_view EndPoint::address() const noexcept {
-  return state_ == nullptr ? std::string_view() : state_->address;
+  return state_ == nullptr ? std::string_view() : *state_->address;
 }
 
 Destination::Destination(const EndPoint& end_point) noexcept {
@@ -72,7 +72,7 @@ EndPointState* EndPointTable::make(const engine::RemotePort& remote, std::uint64
   index_.reserve_one();
   auto state = std::make_unique<EndPointState>();
   state->remote = remote;
-  state->address = address_text(remote);
+  state->address = std::make_unique<const std::string>(address_text(remote));
   state->table = this;
   state->place = take_place(state.get());
   state->serial = next_serial_++;

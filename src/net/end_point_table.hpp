@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,18 +22,21 @@
 
 namespace fairlead::net {
 
-struct alignas(64) EndPointState {                       // a look-up reads only the first cache line
+/// One cache line, which is all that a received message and its reply touch of it. The text of the address is
+/// elsewhere.
+struct alignas(64) EndPointState {
   static EndPoint refer(EndPointState* state) noexcept;  // adds a reference
   static EndPoint adopt(EndPointState* state) noexcept { return EndPoint(state); }
   static EndPointState* of(const EndPoint& end_point) noexcept { return end_point.state_; }
 
   std::atomic<std::uint32_t> references{1};  // decremented with acq_rel, incremented relaxed
   engine::RemotePort remote;
-  std::string address;
   const EndPointTable* table = nullptr;  // only compared, never dereferenced
   std::uint32_t place = 0;               // index in the table
   std::uint32_t serial = 0;              // distinguishes the successive users of that index
+  std::unique_ptr<const std::string> address;
 };
+static_assert(sizeof(EndPointState) == 64);
 
 /// An end point that the table keeps meanwhile, so this counts as no reference. Copies of get() do.
 class LentEndPoint {

@@ -108,7 +108,9 @@ class Machine : public std::enable_shared_from_this<Machine> {
 
   template <typename Operation>
   Status add(Buffer& buffer, const Operation& operation);
-  TransferMachine::Added add(std::span<Buffer* const> buffers, const MessageSend& operation);
+  /// Adds many under one lock. submit(queues, deadline) adds them, and lowers `deadline` to their earliest one.
+  template <typename Submit>
+  TransferMachine::Added add_many(Submit&& submit);
   bool cancel(Buffer& buffer);
 
   // machine_deliver.cpp
@@ -233,6 +235,17 @@ Status Machine::add(Buffer& buffer, const Operation& operation) {
   const Status status = queues_.add(BufferState::of(buffer), operation);
   if (operation.deadline < armed_ && status == Status::ok) wake_sleeper();
   return status;
+}
+
+template <typename Submit>
+TransferMachine::Added Machine::add_many(Submit&& submit) {
+  const Lock lock(mutex_);
+  if (state_.load(std::memory_order_relaxed) != MachineState::started)
+    return {0, refuse_add(Status::bad_state, kNotStarted)};
+  Instant deadline = kNever;
+  const TransferMachine::Added added = submit(queues_, deadline);
+  if (deadline < armed_) wake_sleeper();
+  return added;
 }
 
 }  // namespace fairlead::net

@@ -271,14 +271,6 @@ Result<EndPoint> Machine::create_end_point(std::string_view text) {
   return port_.create_end_point(text);
 }
 
-TransferMachine::Added Machine::add(std::span<Buffer* const> buffers, const MessageSend& operation) {
-  const Lock lock(mutex_);
-  if (state() != MachineState::started) return {0, refuse_add(Status::bad_state, kNotStarted)};
-  const TransferMachine::Added added = queues_.add(buffers, operation);
-  if (operation.deadline < armed_ && added.count > 0) wake_sleeper();
-  return added;
-}
-
 bool Machine::cancel(Buffer& face) {
   BufferState& buffer = BufferState::of(face);
   const Lock lock(mutex_);

@@ -105,6 +105,53 @@ TEST_F(MachineTest, ManyOfEachKindAreAddedUpToTheFirstThatIsRefused) {
   EXPECT_EQ(deliver(), 1U);
 }
 
+TEST_F(MachineTest, ManyTransfersAreAddedEachWithItsDescriptor) {
+  start_synchronous();
+  std::array<std::unique_ptr<Buffer>, 3> passive{buffer(10), buffer(20), buffer(30)},
+      active{buffer(), buffer(), buffer()};
+  const std::array<Buffer*, 3> exposed{passive[0].get(), passive[1].get(), passive[2].get()};
+  const std::array<Buffer*, 3> all{active[0].get(), active[1].get(), active[2].get()};
+  EXPECT_EQ(machine_.add(exposed, PassiveSend{}).count, 3U);
+  std::array<ActiveReceive, 3> gets;
+  std::array<ActiveSend, 3> puts;
+  for (std::size_t i = 0; i < 3; ++i) gets[i].descriptor = passive[i]->descriptor();
+  EXPECT_EQ(machine_.add(all, gets).count, 3U);
+  const auto submitted = fake_.core->submitted();
+  ASSERT_EQ(submitted.size(), 6U);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(submitted[3 + i].length, 10 * (i + 1)) << "the descriptor's size";
+  for (Buffer* one : all) EXPECT_TRUE(machine_.cancel(*one));
+  EXPECT_EQ(deliver(), 3U);
+  for (Buffer* one : exposed) EXPECT_TRUE(machine_.cancel(*one));
+  EXPECT_EQ(deliver(), 3U);
+
+  EXPECT_EQ(machine_.add(exposed, PassiveReceive{}).count, 3U);
+  for (std::size_t i = 0; i < 3; ++i) puts[i] = {.descriptor = passive[i]->descriptor(), .length = 10};
+  puts[1].length = 21;
+  const auto added = machine_.add(all, puts);
+  EXPECT_EQ(added.count, 1U);
+  EXPECT_EQ(added.status, Status::too_big);
+  EXPECT_EQ(TransferMachine::explain_last().status, Status::too_big);
+  EXPECT_FALSE(all[1]->is_queued());
+  EXPECT_FALSE(all[2]->is_queued());
+  EXPECT_EQ(machine_.add(std::span(all).subspan(1), puts).status, Status::invalid) << "not as many";
+  EXPECT_EQ(of(QueueKind::active_bulk_send).adds, 1U);
+  EXPECT_EQ(of(QueueKind::active_bulk_receive).adds, 3U);
+}
+
+// A deadline among many is in force, too: the machine wakes for it.
+TEST_F(MachineTest, TheEarliestDeadlineOfManyWakesTheMachine) {
+  start();
+  std::array<std::unique_ptr<Buffer>, 2> passive{buffer(10), buffer(10)}, active{buffer(), buffer()};
+  const std::array<Buffer*, 2> exposed{passive[0].get(), passive[1].get()}, all{active[0].get(), active[1].get()};
+  EXPECT_EQ(machine_.add(exposed, PassiveReceive{}).count, 2U);
+  const Instant soon = Instant::clock::now() + std::chrono::milliseconds(100);
+  const std::array<ActiveSend, 2> puts{
+      {{.descriptor = passive[0]->descriptor(), .length = 10, .deadline = soon},
+       {.descriptor = passive[1]->descriptor(), .length = 10, .deadline = soon + std::chrono::hours(1)}}};
+  ASSERT_EQ(machine_.add(all, puts).count, 2U);
+  EXPECT_EQ(record_.wait_for(1).at(0).status, Status::timed_out);
+}
+
 TEST_F(MachineTest, AnEventFindsWhatItsBufferBelongsTo) {
   start_synchronous();
   const auto one = buffer();

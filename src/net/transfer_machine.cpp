@@ -1,5 +1,6 @@
 #include <fairlead/net/transfer_machine.hpp>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/process_mark.hpp"
@@ -15,6 +16,35 @@ namespace {
 
 std::unexpected<Error> before_fork() {
   return refused(Status::bad_state, kBeforeFork);
+}
+
+/// operation_of(i) is the operation of buffers[i].
+template <typename OperationOf>
+TransferMachine::Added add_each(Machine& machine, std::span<Buffer* const> buffers, OperationOf&& operation_of) {
+  if (machine.is_inherited()) return {0, refuse_add(Status::bad_state, kBeforeFork)};
+  return machine.add_many([&](OperationQueues& queues, Instant& deadline) {
+    TransferMachine::Added all;
+    for (; all.count < buffers.size(); ++all.count) {
+      const auto& operation = operation_of(all.count);
+      all.status = queues.add(BufferState::of(*buffers[all.count]), operation);
+      if (all.status != Status::ok) break;
+      deadline = std::min(deadline, operation.deadline);
+    }
+    return all;
+  });
+}
+
+template <typename Operation>
+TransferMachine::Added add_same(Machine& machine, std::span<Buffer* const> buffers, const Operation& operation) {
+  return add_each(machine, buffers, [&](std::size_t) -> const Operation& { return operation; });
+}
+
+template <typename Operation>
+TransferMachine::Added add_pairs(Machine& machine, std::span<Buffer* const> buffers,
+                                 std::span<const Operation> operations) {
+  if (operations.size() != buffers.size())
+    return {0, refuse_add(Status::invalid, "not as many operations as buffers: one for each, in the same order")};
+  return add_each(machine, buffers, [&](std::size_t i) -> const Operation& { return operations[i]; });
 }
 
 }  // namespace
@@ -138,9 +168,29 @@ Status TransferMachine::add(Buffer& buffer, const ActiveSend& operation) {
   if (machine_->is_inherited()) return refuse_add(Status::bad_state, kBeforeFork);
   return machine_->add(buffer, operation);
 }
+TransferMachine::Added TransferMachine::add(std::span<Buffer* const> buffers, const MessageReceive& operation) {
+  return add_same(*machine_, buffers, operation);
+}
 TransferMachine::Added TransferMachine::add(std::span<Buffer* const> buffers, const MessageSend& operation) {
   if (machine_->is_inherited()) return {0, refuse_add(Status::bad_state, kBeforeFork)};
-  return machine_->add(buffers, operation);
+  return machine_->add_many([&](OperationQueues& queues, Instant& deadline) {
+    const Added added = queues.add(buffers, operation);
+    if (added.count > 0) deadline = operation.deadline;
+    return added;
+  });
+}
+TransferMachine::Added TransferMachine::add(std::span<Buffer* const> buffers, const PassiveReceive& operation) {
+  return add_same(*machine_, buffers, operation);
+}
+TransferMachine::Added TransferMachine::add(std::span<Buffer* const> buffers, const PassiveSend& operation) {
+  return add_same(*machine_, buffers, operation);
+}
+TransferMachine::Added TransferMachine::add(std::span<Buffer* const> buffers,
+                                            std::span<const ActiveReceive> operations) {
+  return add_pairs(*machine_, buffers, operations);
+}
+TransferMachine::Added TransferMachine::add(std::span<Buffer* const> buffers, std::span<const ActiveSend> operations) {
+  return add_pairs(*machine_, buffers, operations);
 }
 Error TransferMachine::explain_last() {
   return last_refusal();

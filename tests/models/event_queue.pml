@@ -1,4 +1,5 @@
 /* The event queue under a weak memory model: producer, consumer and growth, as in src/queue (docs/event-queue.md).
+ * BATCHES: both sides may also move two elements at a time, and the consumer may hand back all but the last.
  *
  * Memory. Every shared word has one writer. A writer's stores form its log, in program order; a store is release or
  * relaxed. A reader may take any store of a word that is not older than (1) the one that it took last from that word
@@ -6,19 +7,28 @@
  * horizon to that store. So relaxed stores arrive late and in any order, as C++ permits, and only release with acquire
  * makes earlier stores visible.
  *
- * Properties: the consumer takes the numbers 0, 1, 2, ... once each; an element that it owns does not change until the
- * next get or add; the producer never meets a link that it would have to refuse. Each name WEAK_* makes one memory
- * order relaxed. With any of them spin must find a failure (tests/event_queue_model_test.cpp).
+ * Properties: the consumer takes the numbers 0, 1, 2, ... once each; the elements that it owns do not change until the
+ * next get or add, or until it hands them back; the producer never meets a link that it would have to refuse. Each name
+ * WEAK_* makes one memory order relaxed. PAST_GRANT lets a batch go beyond the grant, PAST_LAST hands back the last
+ * element, too. With any of them spin must find a failure (tests/event_queue_model_test.cpp).
  */
 
-#ifndef NUMBERS
-#define NUMBERS 7  /* numbers put in all: past the end of the ring and through the added elements */
+/* numbers put in all: past the end of the ring and through the added elements */
+#ifdef SMALL
+#define NUMBERS 6
+#else
+#define NUMBERS 7
 #endif
 #define SIZE 4     /* initial elements, in one run */
 #define ADDITIONS 2
 #define SLOTS 6    /* SIZE + ADDITIONS; slot s + 1 directly follows slot s */
 #define RUNS 5     /* the first one, and two for each addition */
 #define NONE 7
+#ifdef BATCHES
+#define BATCH 2    /* elements that a call moves at most */
+#else
+#define BATCH 1
+#endif
 
 /* orders */
 #ifdef WEAK_PUT
@@ -35,6 +45,11 @@
 #define GRANT_ORDER 0
 #else
 #define GRANT_ORDER 1
+#endif
+#ifdef WEAK_HAND_BACK
+#define HAND_BACK_ORDER 0
+#else
+#define HAND_BACK_ORDER 1
 #endif
 #ifdef WEAK_GRANT_LOOK
 #define GRANT_LOOK_ORDER 0
@@ -60,6 +75,18 @@
 #define SHAPE_LOOK_ORDER 0
 #else
 #define SHAPE_LOOK_ORDER 1
+#endif
+
+/* planted faults */
+#ifdef PAST_GRANT
+#define IS_GRANTED(n) (true)
+#else
+#define IS_GRANTED(n) ((n) != limit)
+#endif
+#ifdef PAST_LAST
+#define LAST 0
+#else
+#define LAST 1
 #endif
 
 /* words that the consumer writes */
@@ -134,7 +161,7 @@ proctype Producer() {
   byte horizon = CONSUMER_WORDS - 1;  /* of the log: the queue as it was made */
   byte at, value, shape, limit, epoch_seen, grant, epoch;
   byte place, first, count, next, slot, piece;
-  byte i;
+  byte i, batch;
 
   d_step {
     for (i : 0 .. CONSUMER_WORDS - 1) { taken[i] = 0 }
@@ -172,9 +199,19 @@ proctype Producer() {
     fi;
     d_step { grant = 0; epoch = 0; shape = 0; piece = 0 }
   :: produced < NUMBERS && produced != limit ->
-    store_as_producer(DATA(slot), produced + 1, 0);
+    /* any part of what pnext(BATCH) returns: elements that are granted, up to the end of the run */
+    batch = 1;
+    do
+    :: batch < BATCH && IS_GRANTED(produced + batch) && produced + batch < NUMBERS && slot + batch < first + count ->
+      batch++
+    :: break
+    od;
+    do
+    :: i < batch -> store_as_producer(DATA(slot + i), produced + i + 1, 0); i++
+    :: i == batch -> break
+    od;
     if
-    :: slot < first + count - 1 -> slot++
+    :: slot + batch < first + count -> slot = slot + batch
     :: else ->
       place = next;
       LOAD_P(FIRST(place), 0, first);
@@ -183,7 +220,7 @@ proctype Producer() {
       LOAD_P(SHAPE(place), SHAPE_LOOK_ORDER, shape);
       d_step { count = COUNT(shape); next = NEXT(shape); slot = first; shape = 0 }
     fi;
-    produced++;
+    d_step { produced = produced + batch; batch = 0; i = 0 }
     store_as_producer(PRODUCED, produced, PUT_ORDER)
   od
 }
@@ -191,24 +228,25 @@ proctype Producer() {
 /* the consumer: src/queue/consumer.cpp, with its own set of links */
 byte own_first[RUNS], own_count[RUNS], own_next[RUNS], own_rest[RUNS];
 
+#define CHECK_OWNED \
+  do \
+  :: i < owned -> LOAD_C(DATA(slot - i), 0, value); assert(value == consumed - i); i++ \
+  :: else -> break \
+  od; \
+  i = 0; value = 0
+
 proctype Consumer() {
   byte taken[PRODUCER_WORDS];
   byte horizon = PRODUCER_WORDS - 1;
   byte at, value, seen, consumed, size = SIZE, additions, runs = 1, epoch;
   byte place, slot = SIZE - 1, after, left;
-  bool owns_number = false;
+  byte owned;  /* elements taken last, up to the one at slot */
+  byte i;
 
   do
   :: consumed == NUMBERS -> break
   :: consumed < NUMBERS ->
-    /* the owned element is unchanged */
-    if
-    :: owns_number ->
-      LOAD_C(DATA(slot), 0, value);
-      assert(value == consumed)
-    :: else
-    fi;
-    value = 0;
+    CHECK_OWNED;
     if
     :: seen == consumed -> LOAD_C(PRODUCED, PRODUCED_LOOK_ORDER, seen)
     :: seen != consumed ->
@@ -217,11 +255,16 @@ proctype Consumer() {
       :: else -> place = own_next[place]; slot = own_first[place]
       fi;
       store_as_consumer(GRANT, consumed + size, GRANT_ORDER);
-      consumed++;
-      owns_number = true;
-      LOAD_C(DATA(slot), 0, value);
-      assert(value == consumed);
-      value = 0
+      d_step { consumed++; owned = 1 }
+      do  /* any part of the batch: elements that were seen, up to the end of the run */
+      :: owned < BATCH && seen != consumed && slot < own_first[place] + own_count[place] - 1 ->
+        d_step { slot++; consumed++; owned++ }
+      :: break
+      od;
+      CHECK_OWNED
+    :: owned > 1 ->
+      store_as_consumer(GRANT, consumed - LAST + size, HAND_BACK_ORDER);
+      owned = 1
     :: additions < ADDITIONS ->
       left = own_first[place] + own_count[place] - 1 - slot;
       if
@@ -263,7 +306,7 @@ proctype Consumer() {
       epoch++;
       store_as_consumer(EPOCH, epoch, EPOCH_ORDER);
       store_as_consumer(GRANT, consumed + size - 1, GRANT_ORDER);
-      owns_number = false;
+      owned = 0;
       after = 0; left = 0
     fi
   od

@@ -217,22 +217,19 @@ class TransferMachine {
   [[nodiscard]] Status add(Buffer& buffer, const ActiveSend& operation);
 
   /// Queues buffers in this order, as add(*buffer, operation) would, up to the first one that is refused. It takes the
-  /// lock and reads the clock only once, for streams of small messages.
+  /// lock only once. For message sends it also reads the clock only once.
   struct Added {
     std::size_t count = 0;       ///< how many were queued; nothing has changed for the others
     Status status = Status::ok;  ///< why the next one was refused
   };
+  [[nodiscard]] Added add(std::span<Buffer* const> buffers, const MessageReceive& operation);
   [[nodiscard]] Added add(std::span<Buffer* const> buffers, const MessageSend& operation);
-  /// The same for receive buffers and passive buffers: one add() for each.
-  [[nodiscard]] Added add(std::span<Buffer* const> buffers, const MessageReceive& operation) {
-    return add_each(buffers, operation);
-  }
-  [[nodiscard]] Added add(std::span<Buffer* const> buffers, const PassiveReceive& operation) {
-    return add_each(buffers, operation);
-  }
-  [[nodiscard]] Added add(std::span<Buffer* const> buffers, const PassiveSend& operation) {
-    return add_each(buffers, operation);
-  }
+  [[nodiscard]] Added add(std::span<Buffer* const> buffers, const PassiveReceive& operation);
+  [[nodiscard]] Added add(std::span<Buffer* const> buffers, const PassiveSend& operation);
+  /// The same for transfers. operations[i] is that of buffers[i], because a descriptor serves once. `invalid`: not as
+  /// many operations as buffers; nothing was queued.
+  [[nodiscard]] Added add(std::span<Buffer* const> buffers, std::span<const ActiveReceive> operations);
+  [[nodiscard]] Added add(std::span<Buffer* const> buffers, std::span<const ActiveSend> operations);
 
   /// Why the last refused add() of the calling thread was refused, on any machine: its status and one line. ok and
   /// empty if none was refused.
@@ -290,16 +287,6 @@ class TransferMachine {
   std::vector<Counter> engine_counters() const;
 
  private:
-  template <typename Operation>
-  Added add_each(std::span<Buffer* const> buffers, const Operation& operation) {
-    Added all;
-    for (; all.count < buffers.size(); ++all.count) {
-      all.status = add(*buffers[all.count], operation);
-      if (all.status != Status::ok) break;
-    }
-    return all;
-  }
-
   std::shared_ptr<Machine> machine_;
 };
 

@@ -10,10 +10,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fairlead/net.hpp>
 
+#include "host/host_for_tests.hpp"
 #include "tests/fellow.hpp"
 #include "tests/net_pair.hpp"
 
@@ -37,10 +39,15 @@ Instant now() {
   return Instant::clock::now();
 }
 
-net::Domain domain_over(const std::string& path) {
+using EngineSettings = decltype(net::DomainSettings::engine);
+
+EngineSettings patient(const std::string& path) {
+  return {{"path", path}, {"give_up_after", "600000"}, {"unreachable_after", "600000"}, {"shm_cma_max", "0"}};
+}
+
+net::Domain domain_with(EngineSettings engine) {
   net::DomainSettings settings;
-  settings.engine = {
-      {"path", path}, {"give_up_after", "600000"}, {"unreachable_after", "600000"}, {"shm_cma_max", "0"}};
+  settings.engine = std::move(engine);
   return net::Domain::open(settings).value();
 }
 
@@ -51,7 +58,7 @@ struct Hello {
 
 /// Receives messages of any length and offers memory.
 void serve(int socket, const std::string& path) {
-  net::Domain domain = domain_over(path);
+  net::Domain domain = domain_with(patient(path));
   net::TransferMachine machine(domain);
   Hello hello;
   const std::string address(machine.start_and_wait("127.0.0.1@udp:*:34:*").value().address());
@@ -85,6 +92,7 @@ enum class Memory { allocated, borrowed };
 struct Way {
   std::string name, path;
   Memory memory = Memory::borrowed;
+  bool is_hosted = false;  // the test's own engine is that of a host engine; the stopped peer has one of its own
 };
 std::ostream& operator<<(std::ostream& out, const Way& way) {
   return out << way.name;
@@ -95,7 +103,7 @@ class StoppedPeer : public testing::TestWithParam<Way> {
   void SetUp() override {
     peer_ = std::make_unique<Fellow>([](int socket) { serve(socket, GetParam().path); });
     ASSERT_TRUE(hear(peer_->socket(), hello_));
-    domain_.emplace(domain_over(GetParam().path));
+    open_domain();
     machine_ = std::make_unique<net::TransferMachine>(*domain_);
     machine_->start_and_wait("127.0.0.1@udp:*:34:*").value();
     for (const std::uint64_t length : kLengths) send(buffer(), length);  // so that the engines are connected
@@ -107,6 +115,17 @@ class StoppedPeer : public testing::TestWithParam<Way> {
     machine_.reset();
   }
 
+  /// A host engine begins after the peer's fork.
+  void open_domain() {
+    EngineSettings engine = patient(GetParam().path);
+    if (GetParam().is_hosted) {
+      host::ServiceOptions options;
+      for (const auto& [name, value] : engine) EXPECT_TRUE(options.engine.set(name, value));
+      host_ = std::make_unique<host::HostForTests>(std::move(options));
+      engine = {{"core", "host"}, {"host", host_->file()}};
+    }
+    domain_.emplace(domain_with(std::move(engine)));
+  }
   Buffer& buffer() {
     if (GetParam().memory == Memory::allocated) {
       buffers_.push_back(Buffer::allocate(*domain_, kStuckSize).value());
@@ -168,6 +187,7 @@ class StoppedPeer : public testing::TestWithParam<Way> {
 
   std::unique_ptr<Fellow> peer_;
   Hello hello_;
+  std::unique_ptr<host::HostForTests> host_;
   std::optional<net::Domain> domain_;
   net::Record record_;
   std::deque<std::vector<std::byte>> memory_;
@@ -179,7 +199,10 @@ class StoppedPeer : public testing::TestWithParam<Way> {
 
 INSTANTIATE_TEST_SUITE_P(, StoppedPeer,
                          testing::Values(Way{"Udp", "udp"}, Way{"Shm", "shm"},
-                                         Way{"ShmArena", "shm", Memory::allocated}),
+                                         Way{"ShmArena", "shm", Memory::allocated},
+                                         Way{"HostUdp", "udp", Memory::borrowed, true},
+                                         Way{"HostShm", "shm", Memory::borrowed, true},
+                                         Way{"HostShmArena", "shm", Memory::allocated, true}),
                          [](const auto& test) { return test.param.name; });
 
 TEST_P(StoppedPeer, CancelEndsAll) {
