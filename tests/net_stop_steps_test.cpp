@@ -31,7 +31,7 @@ net::Domain patient_domain() {
   return net::Domain::open(settings).value();
 }
 
-void serve(int socket) {
+void hold_a_buffer(int socket) {
   net::Domain domain = patient_domain();
   TransferMachine machine(domain);
   Address address{};
@@ -46,7 +46,7 @@ void serve(int socket) {
 }
 
 /// What the counted process tells of its stop.
-struct Told {
+struct StopReport {
   std::uint64_t sleeps = 0, canceled = 0;
 };
 
@@ -70,7 +70,7 @@ void stop_beside(int socket, const Address& peer, const SystemCallCounts& counts
   tell(socket, order);
   hear(socket, order);
   for (const auto& buffer : buffers) (void)machine.add(*buffer, MessageSend{.to = to});
-  Told told{.sleeps = counts.of[SYS_clock_nanosleep]};
+  StopReport told{.sleeps = counts.of[SYS_clock_nanosleep]};
   const bool has_stopped = machine.stop_and_wait(net::StopMode::abort).has_value();
   told.sleeps = has_stopped ? counts.of[SYS_clock_nanosleep] - told.sleeps : ~0ULL;
   for (const auto& entry : record.entries()) told.canceled += entry.status == Status::canceled ? 1 : 0;
@@ -80,7 +80,7 @@ void stop_beside(int socket, const Address& peer, const SystemCallCounts& counts
 TEST(NetStopSteps, SleepsAFewTimesBesideAPeerThatStandsStill) {
   constexpr std::uint64_t kSleepsMost = 10;  // two for each of five farewells
   SystemCallCounts& counts = shared_counts();
-  Fellow peer(serve);
+  Fellow peer(hold_a_buffer);
   Address address{};
   ASSERT_TRUE(hear(peer.socket(), address));
   Fellow stopping([&](int socket) {
@@ -90,7 +90,7 @@ TEST(NetStopSteps, SleepsAFewTimesBesideAPeerThatStandsStill) {
   ASSERT_TRUE(hear(stopping.socket(), order));
   ASSERT_TRUE(peer.stop());
   ASSERT_TRUE(tell(stopping.socket(), order));
-  Told told;
+  StopReport told;
   ASSERT_TRUE(hear(stopping.socket(), told));
   EXPECT_EQ(told.canceled, kSends);
   EXPECT_LE(told.sleeps, kSleepsMost);

@@ -171,6 +171,35 @@ TEST_P(ReplacedThreads, GoOnUnderLoad) {
   EXPECT_EQ(one->wait(kPatience), 0) << one->error_output();
 }
 
+/// A daemon whose two threads have engines that reach each other over UDP or over shared memory.
+class ReplacedActive : public ReplacedFairleadd, public testing::WithParamInterface<const char*> {};
+
+INSTANTIATE_TEST_SUITE_P(Paths, ReplacedActive, testing::Values("FAIRLEAD_PATH=udp", "FAIRLEAD_PATH=auto"));
+
+// Each rank counts the replies to its messages of all kinds, and checks their bytes. The console's process starts the
+// ranks, which attach to the daemon.
+TEST_P(ReplacedActive, AJobOfActiveMessagesGoesOn) {
+  constexpr int kRanks = 4;
+  const auto daemon = start(0, built(), {GetParam()}, {"--threads", "2"});
+  const int rounds = is_full_run() ? 20'000 : 500;
+  ChildProcess job(attached(socket(0), {FAIRLEAD_AMUDP_FOLDER "/amudp_kinds", fmt::format("{}", kRanks), "L",
+                                        fmt::format("{}", rounds), "P"}));
+  const auto ranks = [&] {
+    return nlohmann::json::parse(run({FAIRLEAD_COMMAND, "ps", "--json", "--host", socket(0)}).output).size();
+  };
+  ASSERT_TRUE(comes_true([&] { return ranks() == kRanks; })) << job.error_output();
+  int replaced_with_ranks = 0;
+  for (int i = 0; i < 3; ++i) {
+    const Finished replaced = replace(0);
+    ASSERT_EQ(replaced.exit_code, 0) << replaced.error_output << daemon->error_output();
+    if (ranks() == kRanks) ++replaced_with_ranks;
+  }
+  EXPECT_GT(replaced_with_ranks, 0) << "the job has ended too early: it proves nothing";
+  EXPECT_EQ(job.wait(2 * kPatience), 0) << job.error_output() << daemon->error_output();
+  for (int rank = 0; rank < kRanks; ++rank)
+    EXPECT_THAT(job.output(), HasSubstr(fmt::format("rank {} of {}: done", rank, kRanks)));
+}
+
 TEST_F(ReplacedFairleadd, GoesOnIfTheNewProgramCannot) {
   const std::string program = folder_ + "/fairleadd";
   std::filesystem::copy_file(built(), program);

@@ -24,7 +24,7 @@ TEST(TimeLimit, OneThatHangsWhenItIsTold) {
 }
 
 /// Runs that test alone, in this program again.
-Finished run_it(const std::vector<std::string>& environment) {
+Finished run_limited(const std::vector<std::string>& environment) {
   std::vector<std::string> words{"env"};
   words.insert(words.end(), environment.begin(), environment.end());
   words.push_back(std::filesystem::read_symlink("/proc/self/exe"));
@@ -33,10 +33,10 @@ Finished run_it(const std::vector<std::string>& environment) {
 }
 
 TEST(TimeLimit, ATestThatHangsIsNamed) {
-  const Finished ended = run_it({"FAIRLEAD_TEST_SECONDS=1"});
+  const Finished ended = run_limited({"FAIRLEAD_TEST_SECONDS=1"});
   EXPECT_EQ(ended.exit_code, 0);
   EXPECT_THAT(ended.error_output, Not(HasSubstr("has not ended")));
-  const Finished hung = run_it({"FAIRLEAD_TEST_HANG=1", "FAIRLEAD_TEST_SECONDS=1"});
+  const Finished hung = run_limited({"FAIRLEAD_TEST_HANG=1", "FAIRLEAD_TEST_SECONDS=1"});
   EXPECT_NE(hung.exit_code, 0);
   EXPECT_THAT(hung.error_output, HasSubstr("TimeLimit.OneThatHangsWhenItIsTold has not ended within 1 s"));
 }

@@ -16,7 +16,7 @@ class ActiveHandover {
  public:
   explicit ActiveHandover(ActiveMessages& active) : active_(active) {}
 
-  /// Contains no arrivals that are complete: their owners take and save them.
+  /// Contains no arrivals that are complete: their owners take and save them before.
   ActiveState save();
   /// Restores into a client that has ports, of which none is active. The owners then supply segments and arrivals.
   Result<> restore(const ActiveState& saved, std::uint32_t peers_max, base::Instant now);

@@ -170,9 +170,20 @@ TEST_F(ActiveHandovers, OpenRequestsGetTheirAnswers) {
   EXPECT_TRUE(loss.ends({way, 0}));
 }
 
+TEST_F(ActiveHandovers, WhatHasArrivedIsTakenBefore) {
+  ASSERT_EQ(request(b().remote(), bytes_of(8), {.name = 7}), Status::ok);
+  run(50ms);
+  const auto refused = Handover(*b().engine).save();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().status, Status::again);
+  EXPECT_NE(b().active().next(), nullptr);
+  EXPECT_TRUE(Handover(*b().engine).save());
+}
+
 TEST_F(ActiveHandovers, LossesAndLeftPortsAreRemembered) {
   ASSERT_EQ(request(b().remote(), bytes_of(8), {.name = 7}), Status::ok);
   run(50ms);
+  ASSERT_NE(b().active().next(), nullptr);
   b().engine->active().leave(b().port, Status::canceled);
   const auto second = b().engine->ports().open(0x410009U);
   ASSERT_TRUE(second);

@@ -90,12 +90,12 @@ Result<EngineState> Handover::save() {
                                                                  : std::vector<base::SocketAddress>()};
   bool has_events = false;
   engine_.ports_.for_each([&](std::uint32_t slot, const Port& port) {
-    has_events |= !port.events->is_empty();
+    has_events |= !port.events->is_empty() || (port.active && port.active->has_ready());
     PortState state{.slot = slot, .number = port.number, .dropped = port.dropped_no_buffer, .posted = {}};
     messages_.for_each_posted(port, [&](std::uint32_t receive) { state.posted.push_back(receive); });
     saved.ports.push_back(std::move(state));
   });
-  if (has_events) return std::unexpected(Error{Status::again, 0, "events have not been taken"});
+  if (has_events) return std::unexpected(Error{Status::again, 0, "events or active messages have not been taken"});
   return saved;
 }
 

@@ -3,6 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "base/saved.hpp"
 #include "host/routes.hpp"
 
 namespace fairlead::host {
@@ -36,7 +41,12 @@ ServiceState example() {
   ApplicationPortState& port = application.ports.emplace_back();
   port.index = 2;
   port.socket = 11;
-  port.deferred.push_back({.request = {.operation = 4}, .serial = 5});
+  port.deferred.push_back({.request = {.operation = 4, .status = 3}, .serial = 5});
+  ServedActiveState& active = port.active.emplace();
+  active.memory = Layout::head_bytes();
+  active.used_slots[1] = 9;
+  active.unanswered.push_back({.name = 12, .word = 3});
+  active.waiting.push_back({.arrival = {.head = 8, .bytes = std::vector<std::byte>(24)}, .segment = 2});
   return state;
 }
 
@@ -77,6 +87,22 @@ TEST(ServiceStateTest, DamageIsNoticedWhereverItIs) {
   }
   for (std::size_t length = 0; length < bytes.size(); ++length)
     EXPECT_NE(error_of(std::span(bytes).first(length)), "none");
+}
+
+// With a change of the form, bytes of the old one would teach the fuzzer nothing.
+TEST(ServiceStateTest, TheFuzzersExamplesHaveTodaysForm) {
+  std::size_t examples = 0;
+  for (const auto& file : std::filesystem::directory_iterator(FAIRLEAD_SOURCE_FOLDER "/tests/fuzz/corpus/state")) {
+    std::ifstream in(file.path(), std::ios::binary);
+    const std::vector<char> bytes(std::istreambuf_iterator<char>(in), {});
+    const auto all = std::as_bytes(std::span(bytes));
+    engine::EngineState engine;
+    base::SavedReader reader(all);
+    reader(engine);
+    EXPECT_TRUE(reader.is_at_end() || decode_state(with_head(all))) << file.path();
+    ++examples;
+  }
+  EXPECT_GT(examples, 0u);
 }
 
 TEST(ServiceStateTest, AnotherVersionIsNamed) {
