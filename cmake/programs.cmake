@@ -152,7 +152,7 @@ function(fairlead_net_simulation_test folder)
     list(APPEND sources ${PROJECT_SOURCE_DIR}/${folder}/${part}.cpp)
   endforeach()
   fairlead_test_program(net_simulation_test net ${sources})
-  target_compile_options(net_simulation_test PRIVATE -O1)
+  target_compile_options(net_simulation_test PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()
 
 # The simulator as a program of its own; its parts are those that the tests of the folder share.
