@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "wire/shm_record.hpp"
@@ -135,7 +136,7 @@ bool Liar::offend(Connection& to) {
 
 /// Writes a record of any kind with random content, some of it plausible.
 void Liar::forge_record(Connection& to) {
-  const auto kind = static_cast<wire::ShmKind>(random_.between(1, 9));
+  const auto kind = static_cast<wire::ShmKind>(random_.between(1, std::to_underlying(wire::kShmKindLast)));
   const std::size_t before = wire::shm_head_bytes(kind), payload = random_.mostly_small(0, kPayloadMost);
   std::byte* const body = to.writer.reserve(before + payload);
   if (body == nullptr) return;

@@ -4,6 +4,8 @@
 
 #include <fairlead/verbs/device.hpp>
 
+#include "wire/pair_words.hpp"
+
 namespace fairlead::host {
 
 PlainVector to_plain(const verbs::AddressVector& vector) {
@@ -61,7 +63,7 @@ PlainAttributes to_plain(const verbs::QpAttributes& attributes) {
 
 std::optional<verbs::QpAttributes> from_plain(const PlainAttributes& plain) {
   constexpr verbs::DeviceLimits kDevice;
-  constexpr std::uint32_t kNumberMax = 0xFF'FFFF;
+  constexpr std::uint32_t kNumberMax = wire::PairPort::kNumberMost;
   constexpr std::uint8_t kTimeMax = 31, kRetriesMax = 7;
   if (plain.state > std::to_underlying(verbs::QpState::err) ||
       plain.path_mtu > std::to_underlying(verbs::Mtu::bytes_4096) || plain.rq_psn > kNumberMax ||

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "wire/pair_words.hpp"
+
 namespace fairlead::host {
 
 using verbs::SendOpcode;
@@ -62,7 +64,7 @@ int PairPosts::add(qp::PairCore& core, qp::PairHandle pair, const TakenRequest& 
     const auto words = words_of<DatagramWords>(head);
     addresses_[count_] = from_plain(words.to);
     request.to = &addresses_[count_];
-    request.remote_qpn = words.remote_qpn & 0xFF'FFFFU;
+    request.remote_qpn = words.remote_qpn & wire::PairPort::kNumberMost;
     request.remote_qkey = words.remote_qkey;
   } else if (request.opcode == SendOpcode::bind_window) {
     bindings_[count_] = words_of<verbs::WindowBinding>(head);

@@ -1,8 +1,6 @@
 // The fast path of single short messages: copies a message from the caller's memory into the ring, if no message waits
 // before it and there is room.
 
-#include <cstring>
-
 #include "base/copy_short.hpp"
 #include "shm/transport.hpp"
 
@@ -21,7 +19,7 @@ bool Transport::send_turn(link::PeerHandle handle, const wire::ShmHead& head, co
   if (body == nullptr) [[unlikely]]
     return false;
   wire::store_shm_head(body, head);
-  std::memcpy(body + sizeof head, &turn, sizeof turn);
+  wire::store_shm_ordered(body, turn);
   if (!bytes.empty()) base::copy_short(body + kBefore, bytes.data(), bytes.size());
   to.writer.publish(kBefore + bytes.size(), to.reader.read());
   to.reader.told();

@@ -2,8 +2,6 @@
 // The inline loop of Transport::send_short(). Short messages that are sent together share a record, because moving a
 // cache line to another processor is most of the cost of each.
 
-#include <cstring>
-
 #include "base/copy_short.hpp"
 #include "shm/transport.hpp"
 
@@ -45,9 +43,8 @@ inline std::size_t Transport::write_shorts(std::uint32_t index, Connection& to, 
   for (std::size_t i = 0; i < run.count; ++i) {
     const link::SendPart& part = parts[i];
     if (run.count > 1) {
-      const auto length = static_cast<wire::ShmLength>(part.length);
-      std::memcpy(out, &length, sizeof length);
-      out += sizeof length;
+      wire::store(out, 0, static_cast<wire::ShmLength>(part.length));
+      out += sizeof(wire::ShmLength);
     }
     base::copy_short(out, static_cast<const std::byte*>(part.memory[0].iov_base), part.length);
     out += part.length;

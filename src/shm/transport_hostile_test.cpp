@@ -65,9 +65,10 @@ class TransportHostile : public testing::Test {
   void write_record(Connection& to) {
     std::array<std::byte, 2048> body;
     for (std::byte& byte : body) byte = static_cast<std::byte>(random_());
-    const auto kind = static_cast<wire::ShmKind>(random_() % 9);
+    const auto kind = wire::kShmForms[random_() % wire::kShmForms.size()].kind;
     const std::uint64_t size = random_() % 8 == 0 ? random_() : random_() % 5000;
     wire::encode_shm(body.data(), kind, {.operation = wire::Operation::message, .key = random_() % 2}, size);
+    if (random_() % 10 == 0) body[0] = static_cast<std::byte>(random_());  // also kinds that there are not
     const std::size_t length = random_() % body.size();
     std::byte* out = to.writer.reserve(length);
     if (out == nullptr) return;
