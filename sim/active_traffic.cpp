@@ -20,8 +20,8 @@ std::byte active_value(std::uint64_t name, std::size_t at) {
 
 void ActiveTraffic::send() {
   Random& random = shared_.random;
-  const auto from = static_cast<std::uint32_t>(random.below(shared_.hosts.size()));
-  auto to = static_cast<std::uint32_t>(random.below(shared_.hosts.size() - 1));
+  const auto from = static_cast<std::uint32_t>(random.below(shared_.honest));
+  auto to = static_cast<std::uint32_t>(random.below(shared_.honest - 1));
   if (to >= from) ++to;
   PairHost& host = shared_.hosts[from];
   if (!host.is_up() || host.engine->use().operations >= kBehindMost) return;
@@ -47,11 +47,19 @@ bool ActiveTraffic::may_fail(const Request& request) const {
   return shared_.had_faults || shared_.has_lost(request.from, request.to);
 }
 
+bool ActiveTraffic::is_honest(const engine::Arrival& arrival) const {
+  return shared_.honest == shared_.hosts.size() || host_at(arrival.source.engine) < shared_.honest;
+}
+
 void ActiveTraffic::take(PairHost& host) {
   engine::Port& port = host.active_port();
   while (port.events->consume() != nullptr) {
   }
   while (engine::Arrival* arrival = port.active->next()) {
+    if (!is_honest(*arrival)) {
+      port.active->release(*arrival);
+      continue;
+    }
     if (arrival->name >= requests_.size()) {
       return shared_.findings.add("host {} got an active message that nobody sent ({})", host.number, arrival->name);
     }

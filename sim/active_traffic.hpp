@@ -15,7 +15,7 @@ class ActiveTraffic {
  public:
   explicit ActiveTraffic(PairShared& shared) : shared_(shared) {}
 
-  /// Sends one request between two random hosts.
+  /// Sends one request between two random honest hosts.
   void send();
   /// Takes and answers the messages that have arrived at a host.
   void take(PairHost& host);
@@ -34,6 +34,7 @@ class ActiveTraffic {
 
   /// Returns whether a fault or a reported loss of the session excuses a failure.
   bool may_fail(const Request& request) const;
+  bool is_honest(const engine::Arrival& arrival) const;
   void take_request(PairHost& host, engine::Arrival& arrival, Request& request);
   void reply(PairHost& host, const engine::Arrival& arrival);
 

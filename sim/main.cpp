@@ -97,6 +97,8 @@ bool run_face_seed(const Wishes& wishes, std::uint64_t seed, Totals& totals) {
   } else {
     const sim::PairReport report = sim::run_pair_swarm(seed);
     common = {.finding = report.finding, .hash = report.hash, .time = report.time};
+    common.lies = report.lies;
+    common.liars_expelled = report.liars_expelled;
     begun = report.succeeded + report.failed + report.active_sent;
     ended_well = report.succeeded + report.active_answered;
   }

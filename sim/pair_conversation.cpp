@@ -18,8 +18,9 @@ bool takes_receive(SendOpcode opcode) {
 
 }  // namespace
 
-PairConversation::PairConversation(PairShared& shared, std::uint32_t index, std::uint32_t from, std::uint32_t to)
-    : shared_(shared), index_(index) {
+PairConversation::PairConversation(PairShared& shared, Findings& findings, std::uint32_t index, std::uint32_t from,
+                                   std::uint32_t to)
+    : shared_(shared), findings_(findings), index_(index) {
   near_.host = from;
   far_.host = to;
   ENSURE((index + 1) * kSlice <= PairHost::kMemory, "no memory for conversation {}", index);
@@ -43,7 +44,7 @@ void PairConversation::act() {
       finish_close();
       break;
   }
-  SIM_CHECK(shared_.findings, (state_ != State::closing && pending_.empty()) || shared_.now - moved_at_ < kPairPatience,
+  SIM_CHECK(findings_, (state_ != State::closing && pending_.empty()) || shared_.now - moved_at_ < kPairPatience,
             "conversation {} has stood still for {} with {} requests pending (state {})", index_,
             to_text(kPairPatience), pending_.size(), static_cast<int>(state_));
 }
@@ -61,7 +62,7 @@ bool PairConversation::open_end(End& end) {
                             .shared_receives = {},
                             .events = at.notices.get()},
                            end.handle, end.number);
-  SIM_CHECK(shared_.findings, status == Status::ok, "a queue pair does not open: {}", to_string(status));
+  SIM_CHECK(findings_, status == Status::ok, "a queue pair does not open: {}", to_string(status));
   end.is_there = status == Status::ok;
   return end.is_there;
 }
@@ -82,7 +83,7 @@ void PairConversation::connect(const End& end, const End& peer, std::uint32_t sq
        {std::pair{QpState::reset, QpState::init}, {QpState::init, QpState::rtr}, {QpState::rtr, QpState::rts}}) {
     attributes.state = to;
     const Status status = host(end).pairs().change_pair(end.handle, from, attributes, shared_.now);
-    SIM_CHECK(shared_.findings, status == Status::ok, "a queue pair does not become ready: {}", to_string(status));
+    SIM_CHECK(findings_, status == Status::ok, "a queue pair does not become ready: {}", to_string(status));
   }
 }
 
@@ -135,7 +136,7 @@ void PairConversation::post() {
   if (random.chance(0.2)) posted.flags |= verbs::send_flags::fence;
   std::size_t taken = 0;
   const int code = near.pairs().post_send(near_.handle, {&posted, 1}, taken, shared_.now);
-  SIM_CHECK(shared_.findings, code == 0, "conversation {}: a request was refused: {}", index_, code);
+  SIM_CHECK(findings_, code == 0, "conversation {}: a request was refused: {}", index_, code);
   if (code != 0) return;
   if (pending_.empty()) moved_at_ = shared_.now;
   ++next_;
@@ -172,19 +173,18 @@ void PairConversation::on_end(const verbs::WorkCompletion& completion) {
   moved_at_ = shared_.now;
   shared_.trace.add(shared_.now, {kPairEnded, index_, completion.wr_id, static_cast<std::uint64_t>(completion.status)});
   if (pending_.empty() || pending_.front().number != completion.wr_id) {
-    return shared_.findings.add("conversation {}: request {} ended, which is not the oldest one", index_,
-                                completion.wr_id);
+    return findings_.add("conversation {}: request {} ended, which is not the oldest one", index_, completion.wr_id);
   }
   const Request request = pending_.front();
   pending_.pop_front();
   if (completion.status == WcStatus::success) {
-    SIM_CHECK(shared_.findings, state_ == State::open, "conversation {}: request {} ended well after one that failed",
-              index_, request.number);
+    SIM_CHECK(findings_, state_ == State::open, "conversation {}: request {} ended well after one that failed", index_,
+              request.number);
     ++succeeded_;
     return check_effect(request);
   }
   ++failed_;
-  SIM_CHECK(shared_.findings, shared_.had_faults || shared_.has_lost(near_.host, far_.host),
+  SIM_CHECK(findings_, shared_.had_faults || shared_.has_lost(near_.host, far_.host),
             "conversation {}: request {} failed, status {}, and nothing excuses it", index_, request.number,
             static_cast<int>(completion.status));
   if (state_ == State::open) state_ = State::broken;
@@ -195,14 +195,13 @@ void PairConversation::on_receive(const verbs::WorkCompletion& completion) {
   moved_at_ = shared_.now;
   shared_.trace.add(shared_.now, {kPairReceived, index_, completion.wr_id, completion.byte_len});
   if (receives_ == 0 || to_receive_.front().number != completion.wr_id) {
-    return shared_.findings.add("conversation {}: receive {} completed out of turn", index_, completion.wr_id);
+    return findings_.add("conversation {}: receive {} completed out of turn", index_, completion.wr_id);
   }
   const Request request = to_receive_.front();
   to_receive_.pop_front();
   --receives_;
-  SIM_CHECK(shared_.findings, completion.byte_len == request.size,
-            "conversation {}: receive {} has {} bytes, {} were sent", index_, request.number, completion.byte_len,
-            request.size);
+  SIM_CHECK(findings_, completion.byte_len == request.size, "conversation {}: receive {} has {} bytes, {} were sent",
+            index_, request.number, completion.byte_len, request.size);
   check_memory(host(far_), request);
 }
 
@@ -219,8 +218,8 @@ void PairConversation::check_effect(const Request& request) {
 void PairConversation::check_memory(const PairHost& host, const Request& request) {
   for (std::uint32_t i = 0; i < request.size; ++i) {
     if (host.memory[area(request.number) + i] == value(request.number, i)) continue;
-    return shared_.findings.add("conversation {}: byte {} of {} of request {} is wrong at host {}", index_, i,
-                                request.size, request.number, host.number);
+    return findings_.add("conversation {}: byte {} of {} of request {} is wrong at host {}", index_, i, request.size,
+                         request.number, host.number);
   }
 }
 
@@ -251,7 +250,7 @@ void PairConversation::finish_close() {
   }
   if (near_.is_there || far_.is_there) return;
   const std::uint64_t added = counter_value() - counter_begin_;
-  SIM_CHECK(shared_.findings, added >= added_surely_ && added <= added_,
+  SIM_CHECK(findings_, added >= added_surely_ && added <= added_,
             "conversation {}: {} was added, at least {} and at most {} should be", index_, added, added_surely_,
             added_);
   pending_.clear();

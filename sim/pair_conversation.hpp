@@ -14,8 +14,8 @@ namespace fairlead::sim {
 
 class PairConversation {
  public:
-  /// `index` selects its part of the hosts' memory.
-  PairConversation(PairShared& shared, std::uint32_t index, std::uint32_t from, std::uint32_t to);
+  /// `index` selects its part of the hosts' memory. Violations of the invariants go to `findings`.
+  PairConversation(PairShared& shared, Findings& findings, std::uint32_t index, std::uint32_t from, std::uint32_t to);
 
   /// Opens, posts or closes, whatever is due.
   void act();
@@ -67,6 +67,7 @@ class PairConversation {
   void check_memory(const PairHost& host, const Request& request);
 
   PairShared& shared_;
+  Findings& findings_;
   std::uint32_t index_;
   End near_, far_;
   State state_ = State::closed;

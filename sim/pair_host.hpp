@@ -118,8 +118,9 @@ struct PairShared {
   Findings& findings;
   Trace& trace;
   base::Instant now{};
-  bool had_faults = false;  // from then on, requests may fail
-  bool is_ending = false;   // nothing new begins
+  std::uint32_t honest = 0;  // so many hosts are; one that lies comes behind them
+  bool had_faults = false;   // from then on, requests may fail
+  bool is_ending = false;    // nothing new begins
 
   /// Returns whether one of the two hosts was told that its session with the other one ended. Several losses in a row
   /// may last longer than a short give-up time.

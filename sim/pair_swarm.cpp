@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 
 #include "base/rare.hpp"
 #include "sim/active_traffic.hpp"
+#include "sim/liars.hpp"
 #include "sim/pair_conversation.hpp"
+#include "sim/unchecked_records.hpp"
 
 namespace fairlead::sim {
 namespace {
@@ -59,13 +62,15 @@ class PairSwarm {
       hosts_[i].start(network_, machine(), options_, random_);
     }
     shared_.now = kBegin;
+    shared_.honest = static_cast<std::uint32_t>(hosts_.size());
     const auto conversations = static_cast<std::uint32_t>(random_.between(1, kConversationsMost));
     for (std::uint32_t i = 0; i < conversations; ++i) {
       const auto from = static_cast<std::uint32_t>(random_.below(hosts_.size()));
       auto to = static_cast<std::uint32_t>(random_.below(hosts_.size() - 1));
       if (to >= from) ++to;
-      conversations_.emplace_back(shared_, i, from, to);
+      conversations_.emplace_back(shared_, findings_, i, from, to);
     }
+    draw_liar(seed, conversations);
     if (random_.chance(0.4)) kills_ = 0.002;
     if (random_.chance(0.4)) partitions_ = 0.002;
     if (random_.chance(0.6)) active_ = random_.share();
@@ -116,6 +121,34 @@ class PairSwarm {
     Random draw(seed ^ kReplacements);
     if (!machine_ && draw.chance(0.5)) replacements_ = 0.05;
   }
+  void draw_liar(std::uint64_t seed, std::uint32_t index) {
+    constexpr std::uint64_t kLiars = 0x11A2'5EED'0000'0003;
+    liar_draw_ = Random(seed ^ kLiars);
+    Random& draw = liar_draw_;
+    if (!machine_ || !draw.chance(0.5)) return;
+    const std::uint32_t number = shared_.honest;
+    PairHost& liar = hosts_.emplace_back();
+    liar.number = number;
+    liar.is_sealed = is_sealed_;
+    liar.start(network_, machine(), options_, draw);
+    for (std::uint64_t left = draw.between(1, 3); left > 0; --left) {
+      const auto honest = static_cast<std::uint32_t>(draw.below(number));
+      const bool is_asked = draw.chance(0.5);
+      conversations_.emplace_back(shared_, lies_, index++, is_asked ? honest : number, is_asked ? number : honest);
+    }
+    begin_lies();
+  }
+  bool has_liar() const { return hosts_.size() > shared_.honest; }
+  /// Peers meet a liar that they have expelled again only in its next life.
+  void begin_lies() {
+    const base::Instant at = shared_.now + liar_draw_.between(1us, 10ms);
+    liars_.begin(shared_.honest, at, at + 1s, liar_draw_.next(), liar_draw_.between(50us, 5ms));
+  }
+  std::vector<Liars::Process> processes() const {
+    std::vector<Liars::Process> processes;
+    for (const PairHost& host : hosts_) processes.push_back({host.engine.get()});
+    return processes;
+  }
   const Machine* machine() const { return machine_ ? &*machine_ : nullptr; }
 
   bool is_clean() const { return findings_.is_clean(); }
@@ -130,11 +163,17 @@ class PairSwarm {
       base::Instant next = network_.next_event();
       for (PairHost& host : hosts_) {
         if (!host.is_up()) continue;
+        if (machine_ && sabotage_.is(Sabotage::Kind::forgiven_liar)) skip_invalid_records(*host.engine->connections());
         has_happened |= host.engine->progress(shared_.now);
+        liars_.check(host.number, host.engine.get(), findings_);
         if (++passes_ % kPassesBetweenChecks == 0) host.engine->check();
         host.engine->ports().notify_touched();
       }
       for (PairHost& host : hosts_) take(host);
+      if (liars_.next_at() <= shared_.now) {
+        liars_.turn(processes(), shared_.now, findings_);
+        has_happened = true;
+      }
       for (PairHost& host : hosts_) try_to_replace(host);
       for (PairConversation& one : conversations_) one.act();
       for (const PairHost& host : hosts_) {
@@ -142,11 +181,12 @@ class PairSwarm {
         if (host.is_up() && host.is_being_replaced()) next = std::min(next, shared_.now + kBetweenReplacements);
       }
       while (!restarts_.empty() && restarts_.begin()->first <= shared_.now) {
-        hosts_[restarts_.begin()->second].start(network_, machine(), options_, random_);
+        restart(restarts_.begin()->second);
         restarts_.erase(restarts_.begin());
         has_happened = true;
       }
       if (shared_.now >= healed_at_) heal_network();
+      next = std::min(next, liars_.next_at());
       if (!restarts_.empty()) next = std::min(next, restarts_.begin()->first);
       for (const PairHost& host : hosts_) {
         if (machine_ && host.is_up() && !has_happened) has_happened = Machine::has_news(*host.engine);
@@ -187,14 +227,13 @@ class PairSwarm {
       if (host.is_up() && !host.is_being_replaced()) host.begin_replacement(shared_.now + random_.between(1ms, 50ms));
     }
     if (random_.chance(kills_)) {
-      PairHost& host = hosts_[random_.below(hosts_.size())];
+      PairHost& host = hosts_[random_.below(shared_.honest)];
       if (!host.is_up()) return;
-      for (PairConversation& one : conversations_) one.on_death(host.number);
-      host.kill();
-      restarts_.emplace(shared_.now + random_.between(1us, 1s), host.number);
+      kill(host, random_);
       shared_.had_faults = true;
       ++killed_;
     }
+    if (has_liar() && hosts_.back().is_up() && liar_draw_.chance(kLiarEnds)) kill(hosts_.back(), liar_draw_);
     if (random_.chance(partitions_) && healed_at_ == base::kNever) {
       path::SimLink nothing = usual_;
       nothing.loss = 1;
@@ -204,20 +243,32 @@ class PairSwarm {
     }
   }
 
+  void kill(PairHost& host, Random& random) {
+    for (PairConversation& one : conversations_) one.on_death(host.number);
+    host.kill();
+    liars_.end(host.number);
+    restarts_.emplace(shared_.now + random.between(1us, host.number < shared_.honest ? 1s : 10ms), host.number);
+  }
+
   void heal_network() {
     network_.set_default_link(usual_);
     healed_at_ = base::kNever;
   }
 
+  void restart(std::uint32_t number) {
+    hosts_[number].start(network_, machine(), options_, random_);
+    if (number == shared_.honest) begin_lies();
+  }
+
   void heal() {
     heal_network();
-    for (const auto& [at, number] : restarts_) hosts_[number].start(network_, machine(), options_, random_);
+    for (const auto& [at, number] : restarts_) restart(number);
     restarts_.clear();
   }
 
   void check_nothing_left() {
     traffic_.check_end();
-    for (PairHost& host : hosts_) {
+    for (PairHost& host : std::span(hosts_).first(shared_.honest)) {
       const engine::EngineUse use = host.engine->use();
       SIM_CHECK(findings_, use.operations == 0 && use.placements == 0 && use.deferred == 0,
                 "host {} is left with {} operations, {} placements, {} answers", host.number, use.operations,
@@ -248,6 +299,8 @@ class PairSwarm {
     }
     report.kills = killed_;
     report.replacements = replaced_;
+    report.lies = liars_.told();
+    report.liars_expelled = liars_.expelled();
     report.active_sent = traffic_.sent();
     report.active_answered = traffic_.answered();
     return report;
@@ -256,12 +309,14 @@ class PairSwarm {
   static constexpr base::Duration kPass = 500ns;
   static constexpr std::uint64_t kPassesBetweenChecks = 7;  // of all hosts
   static constexpr std::uint64_t kStrikesAt = 3;
+  static constexpr double kLiarEnds = 0.02;                      // in a round
   static constexpr base::Duration kBetweenReplacements = 100us;  // between tries
 
   Sabotage sabotage_;
 
   Random random_;
   Findings findings_;
+  Findings lies_;  // of conversations with a liar; they count for nothing
   Trace trace_{nullptr};
   base::RareBranches rare_;
   path::SimNetwork network_;
@@ -273,6 +328,8 @@ class PairSwarm {
   PairShared shared_{hosts_, random_, findings_, trace_};
   std::deque<PairConversation> conversations_;
   ActiveTraffic traffic_{shared_};
+  Random liar_draw_{0};
+  Liars liars_;
   double kills_ = 0, partitions_ = 0, active_ = 0, replacements_ = 0;
   base::Instant healed_at_ = base::kNever;
   std::multimap<base::Instant, std::uint32_t> restarts_;

@@ -3,12 +3,15 @@
 #include "sim/pair_swarm.hpp"
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "sim/fresh_seed_for_tests.hpp"
 
 namespace fairlead::sim {
 namespace {
+
+using testing::HasSubstr;
 
 constexpr std::uint64_t kFixedPairSeeds = 60, kFreshPairSeeds = 20;
 
@@ -29,6 +32,8 @@ TEST(PairSwarm, TheFixedSeeds) {
     all.active_answered += report.active_answered;
     all.through_memory += report.through_memory;
     all.replacements += report.replacements;
+    all.lies += report.lies;
+    all.liars_expelled += report.liars_expelled;
   }
   // Checks that the test really tests something.
   EXPECT_GT(all.succeeded, 1500u);
@@ -38,6 +43,8 @@ TEST(PairSwarm, TheFixedSeeds) {
   EXPECT_GT(all.active_answered, 500u);
   EXPECT_GT(all.through_memory, 500u);
   EXPECT_GT(all.replacements, 50u);
+  EXPECT_GT(all.lies, 100u);
+  EXPECT_GT(all.liars_expelled, 0u);
 }
 
 TEST(PairSwarm, FreshSeeds) {
@@ -50,8 +57,8 @@ TEST(PairSwarm, OneSeedOneRun) {
 }
 
 /// Returns the first finding over some seeds.
-std::string finding_of_pairs_with(Sabotage::Kind sabotage) {
-  for (std::uint64_t seed = 1; seed <= 30; ++seed)
+std::string finding_of_pairs_with(Sabotage::Kind sabotage, std::uint64_t first = 1) {
+  for (std::uint64_t seed = first; seed < first + 30; ++seed)
     if (const auto finding = run_pair_swarm(seed, sabotage).finding) return *finding;
   return "nothing";
 }
@@ -66,6 +73,10 @@ TEST(PairSwarm, ARequestThatAReplacedEngineForgets) {
 
 TEST(PairSwarm, AReceiveThatAReplacedEngineForgets) {
   EXPECT_NE(finding_of_pairs_with(Sabotage::Kind::forgotten_receive), "nothing");
+}
+
+TEST(PairSwarm, ALiarWhomNobodyExpels) {
+  EXPECT_THAT(finding_of_pairs_with(Sabotage::Kind::forgiven_liar, 45), HasSubstr("has not expelled host"));
 }
 
 }  // namespace

@@ -145,12 +145,12 @@ void World::step() {
     host.turn(now_);
     hand_out_ended(host);
     check_host(host, number, shared());
-    liars_.check(number, host, findings_);
+    liars_.check(number, host.engine(), findings_);
   }
   for (std::uint32_t number = 0; number < flows_.size(); ++number) {
     if (flows_[number].next_at() <= now_) turn_flow(number);
   }
-  if (liars_.next_at() <= now_) liars_.turn(hosts_, now_, findings_);
+  if (liars_.next_at() <= now_) liars_.turn(processes(), now_, findings_);
   for (Host& host : hosts_) host.on_doorbell(now_);
   while (!awaited_.empty() && awaited_.begin()->first <= now_) {
     const Awaited awaited = awaited_.begin()->second;
@@ -181,6 +181,12 @@ void World::turn_flow(std::uint32_t number) {
   flow.submit(*from.application(), to.application(), now_);
   from.on_submission(now_);
   if (to.is_up()) to.on_submission(now_);
+}
+
+std::vector<Liars::Process> World::processes() {
+  std::vector<Liars::Process> processes;
+  for (Host& host : hosts_) processes.push_back({host.engine(), host.paused_until()});
+  return processes;
 }
 
 void World::hand_out_ended(Host& host) {

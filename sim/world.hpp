@@ -74,6 +74,7 @@ class World {
   base::Instant next_moment() const;
   void turn_flow(std::uint32_t number);
   void hand_out_ended(Host& host);
+  std::vector<Liars::Process> processes();
   void run_drain();
   void run_wind_down();
   void run_silence();

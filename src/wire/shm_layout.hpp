@@ -58,6 +58,7 @@ consteval std::size_t shm_bytes_up_to(std::string_view name) {
   throw "no such field";
 }
 inline constexpr std::size_t kShmHeadBytes = shm_bytes_up_to("reserved_word");  // of every kind's beginning
+inline constexpr std::size_t kShmOrderedBytes = size_of(kShmOrderedFields);
 
 struct ShmForm {
   ShmKind kind;
@@ -69,7 +70,7 @@ inline constexpr std::array kShmForms{
     ShmForm{ShmKind::whole, true, shm_bytes_up_to("offset")},
     ShmForm{ShmKind::first, false, shm_bytes_up_to("message_bytes")},
     ShmForm{ShmKind::next, false, kShmHeadBytes},
-    ShmForm{ShmKind::ordered, true, kShmHeadBytes + size_of(kShmOrderedFields)},
+    ShmForm{ShmKind::ordered, true, kShmHeadBytes + kShmOrderedBytes},
     ShmForm{ShmKind::tagged, true, shm_bytes_up_to("a")},
     ShmForm{ShmKind::by_reference, false, shm_bytes_up_to("ticket")},
     ShmForm{ShmKind::batch, false, kShmHeadBytes},

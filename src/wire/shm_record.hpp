@@ -27,7 +27,7 @@ struct ShmHead {
 struct ShmOrdered {
   std::uint32_t key = 0, a = 0;
 };
-static_assert(sizeof(ShmHead) == kShmHeadBytes && sizeof(ShmOrdered) == size_of(kShmOrderedFields));
+static_assert(sizeof(ShmHead) == kShmHeadBytes && sizeof(ShmOrdered) == kShmOrderedBytes);
 static_assert(offsetof(ShmHead, kind) == at<ShmKind>(kShmFields, "kind") &&
               offsetof(ShmHead, operation) == at<std::uint8_t>(kShmFields, "operation") &&
               offsetof(ShmHead, flags) == at<std::uint16_t>(kShmFields, "flags") &&
