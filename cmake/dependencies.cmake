@@ -17,6 +17,10 @@ endif()
 if(FAIRLEAD_TOOLS OR FAIRLEAD_BENCHMARKS OR FAIRLEAD_TESTS)
   find_package(nlohmann_json REQUIRED)
 endif()
+if(FAIRLEAD_TESTS)
+  # The standalone one, for the tests of <fairlead/net/asio.hpp>. Debian 12's Boost is too old for some of them.
+  find_path(FAIRLEAD_ASIO_INCLUDE asio/cancellation_signal.hpp REQUIRED)
+endif()
 if(FAIRLEAD_TESTS AND FAIRLEAD_GTEST_SOURCE)
   # With flags that change the standard library's types GoogleTest has to be compiled by the same.
   set(INSTALL_GTEST OFF)

@@ -9,7 +9,7 @@ die() {
 packages_for() {
   case $1 in
     build) echo g++ cmake ninja-build pkgconf libfmt-dev libboost-dev libisal-dev libssl-dev $([ "$(uname -m)" = x86_64 ] && echo libipsec-mb-dev) libtomlplusplus-dev libcli11-dev nlohmann-json3-dev libibverbs-dev ;;
-    test) echo libgtest-dev libgmock-dev libpmix-dev python3 ;;
+    test) echo libgtest-dev libgmock-dev libasio-dev libpmix-dev python3 ;;
     programs) echo spin iproute2 nftables ethtool ibverbs-utils perftest qperf python3-pyverbs rdma-core openmpi-bin python3-mpi4py ucx-utils rdmacm-utils fio iperf libfabric-bin mpich ;;
     bench) echo libck-dev libreaderwriterqueue-dev ;;
     plot) echo gnuplot-nox ;;
@@ -20,7 +20,7 @@ packages_for() {
     package) echo debhelper dpkg-dev fakeroot help2man doxygen lowdown bash-completion lintian libpmix-dev debootstrap ;;
     browser) echo chromium-headless-shell ;;
     arm64) echo g++-12-aarch64-linux-gnu qemu-user mmdebstrap ;;
-    arm64-sysroot) echo libstdc++-12-dev libc6-dev libfmt-dev libboost-dev libisal-dev libssl-dev libssl3 libtomlplusplus-dev libcli11-dev nlohmann-json3-dev libibverbs-dev libgtest-dev libgmock-dev libpmix-dev ;;
+    arm64-sysroot) echo libstdc++-12-dev libc6-dev libfmt-dev libboost-dev libisal-dev libssl-dev libssl3 libtomlplusplus-dev libcli11-dev nlohmann-json3-dev libibverbs-dev libgtest-dev libgmock-dev libasio-dev libpmix-dev ;;
     docs) echo python3 mkdocs mkdocs-material ;;
     *) die "no packages are listed for '$1'" ;;
   esac

@@ -69,13 +69,14 @@ std::string c_objection(const Include& include) {
   return fmt::format("a public header for C may include stdbool.h, stddef.h and stdint.h only, not {}", include.target);
 }
 
-/// Only programs that use Boost.Asio include this header.
+/// Only programs that use Asio include this header.
 constexpr std::string_view kAsioHeader = "fairlead/net/asio.hpp";
 
 std::string public_objection(std::string_view path, const Include& include) {
   if (!include.is_quoted && include.target == kAsioHeader)
-    return fmt::format("no header includes {}, which needs Boost", include.target);
-  const bool is_of_asio = include.target.starts_with("boost/asio/") || include.target == "fcntl.h";
+    return fmt::format("no header includes {}, which needs Asio", include.target);
+  const bool is_of_asio =
+      include.target.starts_with("boost/asio/") || include.target.starts_with("asio/") || include.target == "fcntl.h";
   if (!include.is_quoted && path.ends_with(kAsioHeader) && is_of_asio) return {};
   if (!include.is_quoted && include.target.starts_with("fairlead/")) return {};
   if (!include.is_quoted && include.target.find_first_of("./") == std::string_view::npos) return {};

@@ -381,9 +381,14 @@ typedef struct fairlead_net_operation {
 fairlead_status fairlead_net_machine_add(fairlead_net_machine* machine, fairlead_net_buffer* buffer,
                                          const fairlead_net_operation* operation);
 /** Queues buffers in this order, as an add of each would, up to the first one that is refused. *added is the number
- * queued. It takes the lock only once, except for ACTIVE_*, whose descriptors serve once. */
+ * queued. It takes the lock only once. */
 fairlead_status fairlead_net_machine_add_all(fairlead_net_machine* machine, fairlead_net_buffer* const* buffers,
                                              size_t count, const fairlead_net_operation* operation, size_t* added);
+/** The same for transfers: *operations[i] is that of buffers[i], because a descriptor serves once. `invalid`, and
+ * nothing was queued, unless all of them are ACTIVE_RECEIVE or all are ACTIVE_SEND. */
+fairlead_status fairlead_net_machine_add_transfers(fairlead_net_machine* machine, fairlead_net_buffer* const* buffers,
+                                                   size_t count, const fairlead_net_operation* const* operations,
+                                                   size_t* added);
 /** Cancels an operation. False: the buffer is not, or no longer, queued here. True guarantees exactly one final event:
  * canceled, or the actual result if the operation finished first. */
 bool fairlead_net_machine_cancel(fairlead_net_machine* machine, fairlead_net_buffer* buffer);

@@ -152,6 +152,54 @@ TEST_F(CFaceTest, ABulkTransferGoesByItsDescriptor) {
   EXPECT_EQ(std::string_view(bytes.data(), 6), "filled");
 }
 
+TEST_F(CFaceTest, ManyTransfersAreAddedAtOnce) {
+  constexpr std::size_t kCount = 2;
+  for (const bool is_get : {false, true}) {
+    SCOPED_TRACE(is_get);
+    told_.clear();
+    const fairlead_net_operation expose = operation(is_get ? FAIRLEAD_NET_PASSIVE_SEND : FAIRLEAD_NET_PASSIVE_RECEIVE);
+    std::array<fairlead_net_buffer*, kCount> exposed{}, own{};
+    std::array<std::array<std::uint8_t, FAIRLEAD_NET_DESCRIPTOR_SIZE>, kCount> descriptors{};
+    std::array<fairlead_net_operation, kCount> operations{};
+    std::array<const fairlead_net_operation*, kCount> all{};
+    for (std::size_t i = 0; i < kCount; ++i) {
+      exposed[i] = buffer(256);
+      own[i] = buffer(256);
+      const std::uint8_t value = static_cast<std::uint8_t>('a' + i);
+      fairlead_net_buffer_write(is_get ? exposed[i] : own[i], 0, &value, 1);
+      ASSERT_EQ(fairlead_net_machine_add(machine_, exposed[i], &expose), FAIRLEAD_OK);
+      fairlead_net_buffer_descriptor(exposed[i], descriptors[i].data());
+      operations[i] = operation(is_get ? FAIRLEAD_NET_ACTIVE_RECEIVE : FAIRLEAD_NET_ACTIVE_SEND);
+      operations[i].descriptor = descriptors[i].data();
+      operations[i].descriptor_size = descriptors[i].size();
+      all[i] = &operations[i];
+    }
+    std::size_t added = 7;
+    const fairlead_net_queue queue = operations[1].queue;
+    for (const fairlead_net_queue wrong :
+         {FAIRLEAD_NET_MESSAGE_RECEIVE, is_get ? FAIRLEAD_NET_ACTIVE_SEND : FAIRLEAD_NET_ACTIVE_RECEIVE}) {
+      operations[1].queue = wrong;
+      EXPECT_EQ(fairlead_net_machine_add_transfers(peer_, own.data(), kCount, all.data(), &added), FAIRLEAD_INVALID);
+      EXPECT_EQ(added, 0u);
+    }
+    operations[1].queue = queue;
+    EXPECT_EQ(fairlead_net_machine_add_transfers(peer_, own.data(), kCount, nullptr, &added), FAIRLEAD_INVALID);
+    EXPECT_EQ(fairlead_net_machine_add_transfers(peer_, nullptr, 0, nullptr, &added), FAIRLEAD_OK);
+    ASSERT_EQ(fairlead_net_machine_add_transfers(peer_, own.data(), kCount, all.data(), &added), FAIRLEAD_OK)
+        << explained();
+    EXPECT_EQ(added, kCount);
+    deliver();
+    EXPECT_EQ(told_.size(), 2 * kCount);
+    for (std::size_t i = 0; i < kCount; ++i) {
+      std::uint8_t value = 0;
+      fairlead_net_buffer_read(is_get ? own[i] : exposed[i], 0, &value, 1);
+      EXPECT_EQ(value, 'a' + i);
+      fairlead_net_buffer_free(own[i]);
+      fairlead_net_buffer_free(exposed[i]);
+    }
+  }
+}
+
 TEST_F(CFaceTest, EachQueueOfABufferMayHaveACallbackOfItsOwn) {
   const auto count = [](const fairlead_net_buffer_event*, void* user) { ++*static_cast<int*>(user); };
   int receives = 0;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "net/c_face.hpp"
@@ -125,17 +126,31 @@ fairlead_status add_done(fairlead::Status status) {
   return status == fairlead::Status::ok ? FAIRLEAD_OK : c::fail_add(status);
 }
 
+template <typename Handle>
+bool has_null(Handle* const* handles, std::size_t count) {
+  if (count == 0) return false;
+  const std::span all(handles, handles != nullptr ? count : 0);
+  return all.empty() || std::ranges::find(all, nullptr) != all.end();
+}
+
+std::vector<net::Buffer*> meant_of(std::span<fairlead_net_buffer* const> handles) {
+  std::vector<net::Buffer*> all;
+  for (fairlead_net_buffer* const handle : handles) all.push_back(c::meant(handle));
+  return all;
+}
+
+fairlead_status added_as(const net::TransferMachine::Added& how, std::size_t& added) {
+  added = how.count;
+  return add_done(how.status);
+}
+
 net::TransferMachine::Added add_many(net::TransferMachine& machine, std::span<net::Buffer* const> buffers,
                                      const auto& operation) {
   if constexpr (requires { machine.add(buffers, operation); }) {
     return machine.add(buffers, operation);
   } else {
-    net::TransferMachine::Added all;
-    for (; all.count < buffers.size(); ++all.count) {
-      all.status = machine.add(*buffers[all.count], operation);
-      if (all.status != fairlead::Status::ok) break;
-    }
-    return all;
+    const std::vector operations(buffers.size(), operation);
+    return machine.add(buffers, std::span(operations));
   }
 }
 
@@ -278,19 +293,39 @@ fairlead_status fairlead_net_machine_add(fairlead_net_machine* machine, fairlead
 fairlead_status fairlead_net_machine_add_all(fairlead_net_machine* machine, fairlead_net_buffer* const* buffers,
                                              size_t count, const fairlead_net_operation* operation, size_t* added) {
   if (added != nullptr) *added = 0;
-  if (c::is_any_null(machine, operation, added) || (buffers == nullptr && count > 0)) return c::fail_null();
-  const std::span handles(buffers, count);
-  if (std::ranges::find(handles, nullptr) != handles.end()) return c::fail_null();
+  if (c::is_any_null(machine, operation, added) || has_null(buffers, count)) return c::fail_null();
   fairlead_net_operation wanted;
   if (const auto taken = take_reserving(operation, wanted); taken != FAIRLEAD_OK) return taken;
   return c::guarded([&] {
-    std::vector<net::Buffer*> all;
-    for (fairlead_net_buffer* const handle : handles) all.push_back(c::meant(handle));
-    return add_as(wanted, [&](const auto& meant) {
-      const net::TransferMachine::Added how = add_many(*c::meant(machine), all, meant);
-      *added = how.count;
-      return add_done(how.status);
-    });
+    const auto all = meant_of(std::span(buffers, count));
+    return add_as(wanted,
+                  [&](const auto& meant) { return added_as(add_many(*c::meant(machine), all, meant), *added); });
+  });
+}
+
+fairlead_status fairlead_net_machine_add_transfers(fairlead_net_machine* machine, fairlead_net_buffer* const* buffers,
+                                                   size_t count, const fairlead_net_operation* const* operations,
+                                                   size_t* added) {
+  if (added != nullptr) *added = 0;
+  if (c::is_any_null(machine, added) || has_null(buffers, count) || has_null(operations, count)) return c::fail_null();
+  return c::guarded([&] {
+    std::vector<net::ActiveReceive> gets;
+    std::vector<net::ActiveSend> puts;
+    for (const fairlead_net_operation* const operation : std::span(operations, count)) {
+      fairlead_net_operation wanted;
+      if (const auto taken = take_reserving(operation, wanted); taken != FAIRLEAD_OK) return taken;
+      const auto known = add_as(wanted, [&]<typename Operation>(const Operation& meant) {
+        if constexpr (std::is_same_v<Operation, net::ActiveReceive>) gets.push_back(meant);
+        if constexpr (std::is_same_v<Operation, net::ActiveSend>) puts.push_back(meant);
+        return FAIRLEAD_OK;
+      });
+      if (known != FAIRLEAD_OK) return known;
+    }
+    if (gets.size() != count && puts.size() != count)
+      return c::fail(fairlead::Status::invalid, "all operations must be ACTIVE_RECEIVE, or all ACTIVE_SEND");
+    const auto all = meant_of(std::span(buffers, count));
+    net::TransferMachine& own = *c::meant(machine);
+    return added_as(gets.empty() ? own.add(all, std::span(puts)) : own.add(all, std::span(gets)), *added);
   });
 }
 
