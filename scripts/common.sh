@@ -10,7 +10,7 @@ packages_for() {
   case $1 in
     build) echo g++ cmake ninja-build pkgconf libfmt-dev libboost-dev libisal-dev libssl-dev $([ "$(uname -m)" = x86_64 ] && echo libipsec-mb-dev) libtomlplusplus-dev libcli11-dev nlohmann-json3-dev libibverbs-dev ;;
     test) echo libgtest-dev libgmock-dev libasio-dev libpmix-dev python3 ;;
-    programs) echo spin iproute2 nftables ethtool ibverbs-utils perftest qperf python3-pyverbs rdma-core openmpi-bin python3-mpi4py ucx-utils rdmacm-utils fio iperf libfabric-bin mpich ;;
+    programs) echo spin iproute2 nftables ethtool ibverbs-utils perftest qperf python3-pyverbs rdma-core openmpi-bin python3-mpi4py ucx-utils rdmacm-utils fio iperf libfabric-bin mpich zsh ;;
     bench) echo libck-dev libreaderwriterqueue-dev ;;
     plot) echo gnuplot-nox ;;
     fuzz) echo clang-19 libclang-rt-19-dev ;;

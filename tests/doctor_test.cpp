@@ -16,6 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 using Words = std::vector<std::string>;
@@ -133,7 +134,7 @@ TEST_P(DoctorsPeer, Answers) {
   const std::string version = run({FAIRLEAD_COMMAND, "--version"}).output;  // "fairlead 0.2.0 (GCC ...)"
   const std::string release = version.substr(9, version.find(' ', 9) - 9);
   EXPECT_THAT(finished.output, HasSubstr("both ends have release " + release));
-  EXPECT_THAT(finished.output, HasSubstr("bytes arrive there"));
+  EXPECT_THAT(finished.output, ContainsRegex("those of up to 6[0-9]+ bytes arrive there, of up to 6[0-9]+ bytes here"));
 }
 
 TEST_P(DoctorsPeer, IsNotThere) {
@@ -176,6 +177,68 @@ TEST_F(DoctorsLoss, CountsProbesThatWereLost) {
 // The answers take longer than the first retransmission timeout.
 TEST_F(DoctorsLoss, ALateAnswerIsNoLoss) {
   EXPECT_THAT(ask({"--fault", "delay=500ms"}, "3"), HasSubstr("0 of 3 probes were lost on the way there ("));
+}
+
+/// A server in another network namespace, and what the doctor says of the way there.
+class DoctorsWay : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const auto fault = hosts_.set_up()) GTEST_SKIP() << *fault;
+  }
+  Finished ask() {
+    ChildProcess server(hosts_.enter_second({FAIRLEAD_COMMAND, "bulkping", "server", "--address", "10.77.0.2"}));
+    EXPECT_TRUE(server.wait_for_text("serving at", 20s)) << server.error_output();
+    return run(hosts_.enter_first({FAIRLEAD_COMMAND, "doctor", "10.77.0.2", "--probes", "20"}), 60s);
+  }
+
+  TwoNamespaces hosts_;
+};
+
+TEST_F(DoctorsWay, IsAsWideAsThisHostsInterface) {
+  const Finished finished = ask();
+  EXPECT_EQ(finished.exit_code, 0) << finished.output;
+  EXPECT_THAT(finished.output, HasSubstr("ok       datagrams    those of up to 1472 bytes arrive there, "));
+  EXPECT_THAT(finished.output, HasSubstr("ok       firewall     datagrams pass both ways"));
+}
+
+TEST_F(DoctorsWay, IsNarrowerThanThisHostsInterface) {
+  if (const auto fault = hosts_.enlarge_first(9000)) GTEST_SKIP() << *fault;
+  const Finished finished = ask();
+  EXPECT_EQ(finished.exit_code, 0) << finished.output;
+  EXPECT_THAT(finished.output, AllOf(HasSubstr("note     datagrams    those of up to 1472 bytes arrive there, "),
+                                     HasSubstr("; this host's interface takes 8972\n")));
+  EXPECT_THAT(finished.output, HasSubstr("ip link set dev NAME mtu"));
+}
+
+TEST_F(DoctorsWay, IsBlockedByThisHostOnTheWayThere) {
+  if (const auto fault = hosts_.drop_at_first("output")) GTEST_SKIP() << *fault;
+  const Finished finished = ask();
+  EXPECT_EQ(finished.exit_code, 1);
+  EXPECT_THAT(finished.output, HasSubstr("a firewall of this host drops datagrams to 10.77.0.2"));
+}
+
+TEST_F(DoctorsWay, IsBlockedByThisHostOnTheWayBack) {
+  if (const auto fault = hosts_.drop_at_first("input")) GTEST_SKIP() << *fault;
+  const Finished finished = ask();
+  EXPECT_EQ(finished.exit_code, 1);
+  EXPECT_THAT(finished.output, AllOf(HasSubstr("TROUBLE  firewall     UDP arrives at 10.77.0.2"),
+                                     HasSubstr("in the input rules of this host")));
+}
+
+TEST_F(DoctorsWay, IsBlockedThereOnTheWayBack) {
+  if (const auto fault = hosts_.drop_at_second("output")) GTEST_SKIP() << *fault;
+  const Finished finished = ask();
+  EXPECT_EQ(finished.exit_code, 1);
+  EXPECT_THAT(finished.output, AllOf(HasSubstr("TROUBLE  firewall     UDP arrives at 10.77.0.2"),
+                                     HasSubstr("from port 20480 in the output rules there")));
+}
+
+TEST_F(DoctorsWay, IsBlockedThereOnTheWayThere) {
+  if (const auto fault = hosts_.drop_at_second("input")) GTEST_SKIP() << *fault;
+  const Finished finished = ask();
+  EXPECT_EQ(finished.exit_code, 1);
+  EXPECT_THAT(finished.output, AllOf(HasSubstr("TROUBLE  firewall     nothing comes back from 10.77.0.2"),
+                                     HasSubstr("permit UDP to port 20480 in the input rules there")));
 }
 
 TEST(Doctor, SeesAHostWithoutLoopback) {

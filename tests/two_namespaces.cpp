@@ -69,13 +69,10 @@ std::optional<std::string> TwoNamespaces::enlarge_first(int mtu) {
   return in_first({"ip", "link", "set", "fl0", "mtu", std::to_string(mtu)});
 }
 
-std::optional<std::string> TwoNamespaces::let_nothing_out_of_first() {
-  for (const Words& words : {Words{"nft", "add table inet wall"},
-                             Words{"nft", "add chain inet wall output { type filter hook output priority 0; }"},
-                             Words{"nft", "add rule inet wall output oifname fl0 meta l4proto udp counter drop"}}) {
-    if (auto fault = in_first(words)) return fault;
-  }
-  return {};
+Words TwoNamespaces::wall(const std::string& hook) {
+  return {"nft", fmt::format("add table inet wall; add chain inet wall {0} {{ type filter hook {0} priority 0; }}; "
+                             "add rule inet wall {0} meta l4proto udp counter drop",
+                             hook)};
 }
 
 std::optional<std::string> TwoNamespaces::translate_first() {

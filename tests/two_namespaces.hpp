@@ -27,8 +27,9 @@ class TwoNamespaces {
 
   /// Raises the MTU of the first end. The second keeps 1500, so the first end drops longer datagrams.
   std::optional<std::string> enlarge_first(int mtu);
-  /// Adds a firewall rule in the first namespace that drops all outgoing UDP.
-  std::optional<std::string> let_nothing_out_of_first();
+  /// Adds a firewall rule that drops all UDP; `hook`: input or output.
+  std::optional<std::string> drop_at_first(const std::string& hook) const { return in_first(wall(hook)); }
+  std::optional<std::string> drop_at_second(const std::string& hook) const { return in_second(wall(hook)); }
 
   /// Adds a NAT in the first namespace: the second sees 10.77.0.9 instead of 10.77.0.1, which it cannot reach.
   std::optional<std::string> translate_first();
@@ -38,6 +39,7 @@ class TwoNamespaces {
   Words enter_second(const Words& words) const { return enter(*second_, words); }
 
  private:
+  static Words wall(const std::string& hook);
   std::unique_ptr<ChildProcess> hold(Words words) const;
   Words enter(const ChildProcess& holder, const Words& words) const;
   std::optional<std::string> in_first(const Words& words) const;

@@ -188,6 +188,17 @@ TEST(VerbsProgram, ExplainsEachCompletionThatFailed) {
   EXPECT_THAT(client.error_output(), testing::ContainsRegex("retry_exc_err|transport retry"));
 }
 
+TEST(VerbsProgram, ExplainsThatTheSettingExcludesSharedMemory) {
+  if (!is_installed("ibv_rc_pingpong")) GTEST_SKIP() << "ibv_rc_pingpong is not installed";
+  const int port = free_port();
+  const Words program = split(fmt::format("ibv_rc_pingpong -g 0 -n 100 -p {}", port));
+  ChildProcess server(fairlead_run("--path udp", program));
+  ASSERT_TRUE(wait_until_listening(server, port)) << server.error_output();
+  const Finished client = run(fairlead_run("--path udp --explain", program + Words{"127.0.0.1"}), kProgramAtMost);
+  EXPECT_EQ(client.exit_code, 0) << client.error_output;
+  EXPECT_THAT(client.error_output, testing::ContainsRegex("reached by udp, not shm: the setting path is udp"));
+}
+
 // libfabric opens the device several times.
 TEST(VerbsProgram, IsExplainedEachDeviceOnce) {
   if (!is_installed("fi_info")) GTEST_SKIP() << "fi_info is not installed";

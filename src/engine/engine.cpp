@@ -49,6 +49,7 @@ std::unique_ptr<transport::Transports> make_transports(std::unique_ptr<path::Pat
       .hot_peers = options.get(Option::hot_peers),
       .datagram_size_max = static_cast<std::uint32_t>(options.get(Option::datagram_size)),
       .sealing = std::move(sealing),
+      .is_udp_chosen = options.path() == PathChoice::udp,
   };
   // The link sends its epoch to every peer that greets it. The engine's epoch is known only from descriptors. Messages
   // carry keys XOR this epoch, so a peer that has never seen a descriptor must guess 64 bits.

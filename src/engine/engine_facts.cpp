@@ -61,6 +61,10 @@ std::string release_text(std::uint32_t release) {
   return fmt::format(", release {}.{}.{}", release >> 16, release >> 8 & 0xFF, release & 0xFF);
 }
 
+std::string probe_text(std::uint32_t longest) {
+  return longest == 0 ? std::string() : fmt::format(" there, of {} bytes back", longest);
+}
+
 /// Returns whether an engine answers at the address.
 bool is_met(const transport::Transports& transports, const base::SocketAddress& address) {
   if (transports.shm_transport() != nullptr && transports.shm_transport()->find(address)) return true;
@@ -79,9 +83,10 @@ std::string describe_present(const transport::Transports& transports, const base
   if (!facts.is_connected) return fmt::format("{} has not answered yet: is the peer running?", address.to_string());
   return fmt::format(
       "{} was last heard {:.1f} s ago (rtt {:.3f} ms, rto {:.1f} ms, {} segments in flight, datagrams of up to {} "
-      "bytes{})",
+      "bytes{}{})",
       address.to_string(), seconds(now - facts.last_heard), milliseconds(facts.round_trip),
-      milliseconds(facts.resend_after), facts.segments_in_flight, facts.datagram_size, release_text(facts.release));
+      milliseconds(facts.resend_after), facts.segments_in_flight, facts.datagram_size, probe_text(facts.longest_probe),
+      release_text(facts.release));
 }
 
 }  // namespace
@@ -104,13 +109,12 @@ observe::EngineFacts Engine::facts() const {
   facts.peers_total += transports_->link().peer_count();
   transports_->link().for_each_peer(observe::EngineFacts::kPeersInFacts, [&](const link::PeerFacts& peer) {
     const base::Instant heard = std::max(peer.last_heard, peer.opening_since);
-    facts.peers.push_back(
-        {.address = peer.address,
-         .path_reason = shm_transport() ? shm_transport()->search().reason(peer.address) : std::string(),
-         .is_connected = peer.is_connected,
-         .round_trip = peer.round_trip,
-         .silent_for = heard == base::Instant{} ? base::Duration{} : now_ - heard,
-         .bytes_in_flight = peer.bytes_in_flight});
+    facts.peers.push_back({.address = peer.address,
+                           .path_reason = transports_->why_not_shared(peer.address),
+                           .is_connected = peer.is_connected,
+                           .round_trip = peer.round_trip,
+                           .silent_for = heard == base::Instant{} ? base::Duration{} : now_ - heard,
+                           .bytes_in_flight = peer.bytes_in_flight});
   });
   return facts;
 }

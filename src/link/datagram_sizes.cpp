@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/rare.hpp"
+#include "wire/layout.hpp"
 
 namespace fairlead::link {
 
@@ -41,6 +42,8 @@ void DatagramSizes::on_timer(Peer& peer, base::Instant now) {
 
 void DatagramSizes::on_probe(Peer& peer, const wire::Frame& frame) {
   ++context_.counters.probes_received;
+  peer.longest_probe =
+      std::max(peer.longest_probe, static_cast<std::uint32_t>(wire::kSegmentHeaderBytes + frame.payload.size()));
   // Answers the newest probes only: the peer has given older ones up by now.
   peer.probes_to_answer[peer.probe_answers_owed % peer.probes_to_answer.size()] = frame.header.sequence;
   peer.probe_answers_owed =

@@ -42,6 +42,7 @@ PeerFacts facts_of(const Peer& peer, const Timeouts& timeouts) {
   facts.messages_queued = peer.messages_open + peer.queued_messages[0] + peer.queued_messages[1];
   facts.messages_arriving = peer.reassembly.open_count();
   facts.datagram_size = peer.datagram_size;
+  facts.longest_probe = peer.longest_probe;
   facts.is_translated = peer.introduction.is_translated;
   facts.release = peer.introduction.release;
   return facts;

@@ -200,6 +200,7 @@ struct PeerFacts {
   std::uint64_t messages_queued = 0;
   std::uint32_t messages_arriving = 0;  // received in part
   std::uint32_t datagram_size = 0;      // of datagrams to this peer
+  std::uint32_t longest_probe = 0;      // of the path MTU by the peer that has arrived; 0: none
   bool is_translated = false;           // its address or ours is translated on the way (NAT)
   std::uint32_t release = 0;            // of its library: major << 16 | minor << 8 | patch; 0: unknown
 };

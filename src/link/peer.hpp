@@ -170,6 +170,7 @@ struct Peer {
   std::unique_ptr<SegmentParts> parts;             // segments that arrive in parts
   std::array<wire::Sequence, 2> probes_to_answer;  // sequences of the probes
   std::uint32_t probe_answers_owed = 0;
+  std::uint32_t longest_probe = 0;  // bytes of the datagram, since the peer was met
 
   // Stall detection (expiry.hpp).
   base::Instant stall_look_at = base::kNever;

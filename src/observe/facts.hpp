@@ -23,7 +23,7 @@ struct CounterFact {
 struct PeerFact {
   base::SocketAddress address;
   std::string_view path = "udp";  // or "shm"
-  std::string path_reason;        // why not "shm"; empty if shared memory was not tried
+  std::string path_reason;        // why not "shm", for a peer that could be; may be empty
   std::string memory_reason{};    // if over "shm": why its private memory cannot be reached
   bool is_connected = false;
   base::Duration round_trip{};

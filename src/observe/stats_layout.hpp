@@ -134,7 +134,7 @@ inline constexpr std::array<StatsField, 8> kStatsPeerFields{{
     {"address", offsetof(StatsPeer, address), sizeof(StatsPeer::address), StatsKind::text, "the peer's address"},
     {"path", offsetof(StatsPeer, path), sizeof(StatsPeer::path), StatsKind::text, "how it is reached: udp or shm"},
     {"path_reason", offsetof(StatsPeer, path_reason), sizeof(StatsPeer::path_reason), StatsKind::text,
-     "why not through shared memory, if that was tried"},
+     "why not through shared memory, if a setting or an error prevents it"},
     {"memory_reason", offsetof(StatsPeer, memory_reason), sizeof(StatsPeer::memory_reason), StatsKind::text,
      "why its memory outside the shared one is not reached"},
     {"round_trip", offsetof(StatsPeer, round_trip), sizeof(StatsPeer::round_trip), StatsKind::duration,

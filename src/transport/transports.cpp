@@ -27,7 +27,8 @@ Transports::Transports(std::unique_ptr<path::Path> path, const Plan& plan, std::
       hot_peers_(plan.hot_peers, plan.link.peers_max),
       offences_(plan.link.peers_max),
       datagram_size_max_(plan.datagram_size_max),
-      sealed_only_(plan.sealing ? plan.sealing->required : std::vector<base::AddressRange>()) {}
+      sealed_only_(plan.sealing ? plan.sealing->required : std::vector<base::AddressRange>()),
+      is_udp_chosen_(plan.is_udp_chosen) {}
 
 Status Transports::meet(const base::SocketAddress& address, base::Instant now, link::PeerHandle& peer) {
   if (address.port == 0 || address.ip == base::SocketAddress{}.ip) return Status::unreachable;
@@ -123,11 +124,17 @@ void Transports::look_for_host(link::Notice& notice, base::Instant now) {
   if (path_->is_host_missing(link_.address(notice.peer))) notice.diagnosis = link::Diagnosis::no_host;
 }
 
+std::string Transports::why_not_shared(const base::SocketAddress& address) const {
+  if (shm_) return shm_->search().reason(address);
+  const bool is_of_this_host = address.is_loopback() || address.ip == path_->address().ip;
+  return is_udp_chosen_ && is_of_this_host ? "the setting path is udp (FAIRLEAD_PATH)" : std::string();
+}
+
 /// Reports why a peer is not reached over shared memory, if that was possible. Without a reason, only if the log wants
 /// it.
 void Transports::report_path(const base::SocketAddress& address) {
-  const std::string why = shm_ ? shm_->search().reason(address) : std::string();
-  if (why.empty() && !base::is_logged(LogLevel::info, LogTopic::link)) return;
+  const std::string why = why_not_shared(address);
+  if ((!shm_ || why.empty()) && !base::is_logged(LogLevel::info, LogTopic::link)) return;
   flight_.report(LogTopic::link, [&] {
     return fmt::format("{} is reached over UDP{}{}\n", address.to_string(), why.empty() ? "" : ": ", why);
   });

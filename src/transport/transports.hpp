@@ -29,6 +29,7 @@ class Transports {
     std::size_t hot_peers = 0;            // peers that get a connected socket
     std::uint32_t datagram_size_max = 0;  // initial limit for peers that are met by their hello
     std::optional<link::SealSettings> sealing{};
+    bool is_udp_chosen = false;  // by the setting `path`
   };
 
   Transports(std::unique_ptr<path::Path> path, const Plan& plan, std::uint64_t epoch, std::uint64_t seed,
@@ -40,6 +41,8 @@ class Transports {
   /// Null if there is no shared memory, so that peers of this host are reached like all others.
   shm::Transport* shm_transport() { return shm_.get(); }
   const shm::Transport* shm_transport() const { return shm_.get(); }
+  /// Returns why a peer of this host is not reached through shared memory. Empty if that was not tried.
+  std::string why_not_shared(const base::SocketAddress& address) const;
   FlightLog& flight() { return flight_; }
   const FlightLog& flight() const { return flight_; }
   Offences& offences() { return offences_; }
@@ -206,6 +209,7 @@ class Transports {
   Offences offences_;
   std::uint32_t datagram_size_max_;
   std::vector<base::AddressRange> sealed_only_;  // empty without keys
+  bool is_udp_chosen_;
 
   RouteCache routes_;
   std::array<path::Arrival, kArrivalsInPass> arrivals_;  // of this pass

@@ -66,6 +66,13 @@ Result<std::string> without_name(std::string_view nid) {
   return fmt::format("{}{}", chosen->is_v4() ? chosen->ip_text() : fmt::format("[{}]", chosen->ip_text()), network);
 }
 
+/// Returns the host of a nid, without brackets.
+std::string_view host_in(std::string_view nid) {
+  std::string_view host = nid.substr(0, nid.find('@'));
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  return host;
+}
+
 }  // namespace
 
 Result<std::string> complete_address(std::string_view words, const AddressDefaults& defaults) {
@@ -114,11 +121,20 @@ Result<base::SocketAddress> look_up_server(std::string_view text, std::uint16_t 
   return base::SocketAddress::from_ip(host, static_cast<std::uint16_t>(*port));
 }
 
+Result<base::SocketAddress> engine_address_in(std::string_view address) {
+  const std::size_t split = nid_length(address);
+  const std::string_view host = host_in(address.substr(0, split)),
+                         rest = address.substr(std::min(split + 1, address.size()));
+  const auto port = base::parse_quantity(rest.substr(0, rest.find(':')), "ports");
+  if (!port || *port == 0 || *port > 65535)
+    return std::unexpected(Error{Status::invalid, 0, fmt::format("'{}' has no UDP port", base::shown(address))});
+  return base::SocketAddress::from_ip(host, static_cast<std::uint16_t>(*port));
+}
+
 Result<std::string> nid_towards(std::string_view address) {
   const std::string_view nid = address.substr(0, nid_length(address));
   if (nid.ends_with("@lo")) return std::string(nid);
-  std::string_view host = nid.substr(0, nid.find('@'));
-  if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
+  const std::string_view host = host_in(nid);
 
   const addrinfo hints{.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV,
                        .ai_family = AF_UNSPEC,

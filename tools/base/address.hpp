@@ -28,6 +28,9 @@ Result<std::string> look_up_address(std::string_view text, const AddressDefaults
 /// resolver for a name. Returns `invalid` if it is malformed, `not_available` if the name is unknown.
 Result<base::SocketAddress> look_up_server(std::string_view text, std::uint16_t default_port);
 
+/// Returns the engine's address in a complete `address`. Returns `invalid` if it has no UDP port, as 0@lo.
+Result<base::SocketAddress> engine_address_in(std::string_view address);
+
 /// Returns the nid from which this host reaches a complete `address`. Asks the kernel's routes, and sends nothing.
 Result<std::string> nid_towards(std::string_view address);
 

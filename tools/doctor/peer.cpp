@@ -10,11 +10,13 @@
 #include <memory>
 #include <optional>
 #include <ranges>
+#include <thread>
 #include <utility>
 
 #include "tools/base/address.hpp"
 #include "tools/base/describe_failure.hpp"
 #include "tools/base/free_port.hpp"
+#include "tools/doctor/way.hpp"
 
 namespace fairlead::tools {
 namespace {
@@ -124,14 +126,6 @@ void tell_loss(Findings& findings, const LossCount& count, unsigned probes) {
                       is_lossy ? "fairlead explain link.resends" : ""});
 }
 
-/// Returns the text between two others; empty if it is not there.
-std::string between(const std::string& text, std::string_view before, std::string_view after) {
-  const std::size_t begin = text.find(before);
-  if (begin == std::string::npos) return {};
-  const std::size_t from = begin + before.size(), end = text.find(after, from);
-  return end == std::string::npos ? std::string() : text.substr(from, end - from);
-}
-
 void tell_release(Findings& findings, const std::string& known) {
   const std::string release = between(known, "release ", ")");
   if (release.empty()) return;  // through shared memory, where connections need the same release
@@ -142,16 +136,23 @@ void tell_release(Findings& findings, const std::string& known) {
                       "run the same release at both ends"});
 }
 
-void tell_datagrams(Findings& findings, const std::string& known, std::string_view own) {
-  const std::string bytes = between(known, "datagrams of up to ", " bytes");
-  if (bytes.empty()) return;
-  findings.push_back(
-      {Verdict::good,
-       "datagrams",
-       fmt::format("those of up to {} bytes arrive there; `fairlead doctor {}` at the peer tests the way "
-                   "back, while a program runs here",
-                   bytes, own.substr(0, own.find(':'))),
-       {}});
+/// Asks the peer until probes of the path MTU by both sides have ended, or none is sent for some time.
+void tell_datagrams(Findings& findings, Prober& prober, const net::TransferMachine& machine, const Way& way) {
+  constexpr auto kQuiet = std::chrono::milliseconds(1500);  // longer than the time between two probes of the link
+  constexpr auto kAtMost = std::chrono::seconds(10);
+  const auto end = std::chrono::steady_clock::now() + kAtMost;
+  auto quiet_at = std::chrono::steady_clock::now() + kQuiet;
+  auto sizes = datagram_sizes_in(prober.known(), way);
+  for (std::uint64_t seen = 0;
+       sizes && !are_final(*sizes) && std::chrono::steady_clock::now() < std::min(quiet_at, end);
+       sizes = datagram_sizes_in(prober.known(), way)) {
+    const std::uint64_t probes = counter(machine, "link.probes_sent") + counter(machine, "link.probes_received");
+    if (std::exchange(seen, probes) != probes) quiet_at = std::chrono::steady_clock::now() + kQuiet;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  if (!sizes) return;  // through shared memory
+  findings.push_back(judge(*sizes));
+  findings.push_back({Verdict::good, "firewall", "datagrams pass both ways after this side has sent the first", {}});
 }
 
 /// Returns what else may help. Causes that are certain name their remedy themselves.
@@ -161,18 +162,28 @@ std::string remedy_of(const std::string& why) {
          "hosts (UDP, also back to our port)";
 }
 
+/// Returns nullopt if no datagrams lead there, as at 0@lo.
+std::optional<Way> way_to(const net::TransferMachine& machine, const std::string& address) {
+  const auto own = engine_address_in(machine.end_point().address()), peer = engine_address_in(address);
+  return own && peer ? std::optional(Way{*own, *peer}) : std::nullopt;
+}
+
 void ask(Findings& findings, net::Domain& domain, net::TransferMachine& machine, const std::string& address,
          unsigned probes) {
   auto to = machine.create_end_point(address);
   if (!to) return findings.push_back({Verdict::trouble, "peer", to.error().message, {}});
   Prober prober(domain, machine, std::move(*to));
+  const auto way = way_to(machine, address);
   std::vector<double> took;
   LossCount losses(machine);
   for (unsigned i = 0; i < probes; ++i) {
     const auto one = prober.ask();
     if (!one) {
       std::string why = prober.why(), remedy = remedy_of(why);
-      return findings.push_back({Verdict::trouble, "peer", std::move(why), std::move(remedy)});
+      findings.push_back({Verdict::trouble, "peer", std::move(why), std::move(remedy)});
+      if (way && prober.status() == Status::unreachable && findings.back().text.contains("never heard"))
+        findings.push_back(find_blocked_direction(*way));
+      return;
     }
     took.push_back(one->count());
     losses.add_probe();
@@ -183,7 +194,6 @@ void ask(Findings& findings, net::Domain& domain, net::TransferMachine& machine,
       {is_translated ? Verdict::trouble : Verdict::good, "peer", known,
        is_translated ? "use addresses that both hosts can reach, such as those of the hosts' network" : ""});
   tell_release(findings, known);
-  tell_datagrams(findings, known, machine.end_point().address());
   std::ranges::sort(took);
   findings.push_back({Verdict::good,
                       "latency",
@@ -192,6 +202,7 @@ void ask(Findings& findings, net::Domain& domain, net::TransferMachine& machine,
                       {}});
   losses.wait_for_reports(machine, Microseconds(took.back()));
   tell_loss(findings, losses, probes);
+  if (way) tell_datagrams(findings, prober, machine, *way);
 }
 
 /// Starts a machine at a nid.
