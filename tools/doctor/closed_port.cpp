@@ -25,7 +25,7 @@ bool is_refused(base::SocketAddress to) {
   const unsigned length = to.to_kernel(address, family);
   if (::connect(probe.get(), address, length) != 0) return false;
   char byte = 0;
-  if (::send(probe.get(), &byte, sizeof byte, 0) < 0) return errno == ECONNREFUSED;
+  if (::send(probe.get(), &byte, sizeof byte, MSG_NOSIGNAL) < 0) return errno == ECONNREFUSED;
   pollfd wait{.fd = probe.get(), .events = POLLIN, .revents = 0};
   if (::poll(&wait, 1, kMillisecondsEach) <= 0) return false;
   return ::recv(probe.get(), &byte, sizeof byte, 0) < 0 && errno == ECONNREFUSED;
