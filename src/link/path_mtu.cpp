@@ -69,7 +69,7 @@ void PathMtu::on_hint(std::uint32_t size, base::Instant now) {
 
 void PathMtu::on_answer(wire::Sequence number, base::Instant now) {
   const std::uint32_t round = number.value & ~kLongBit;
-  if (!is_testing() || round - number_first_ > number_ - number_first_) return;  // an answer to an earlier test
+  if (!is_testing() || rounds_ == 0 || round - number_first_ > number_ - number_first_) return;  // of an earlier test
   if ((number.value & kLongBit) != 0) return succeed(now);
   if (small_heard_ < kSmallEnough) ++small_heard_;
 }

@@ -67,6 +67,30 @@ TEST(PathMtu, IsNotDisprovenByAPartition) {
   EXPECT_LE(path.probes, 16) << "and does not ask for ever";
 }
 
+// Regression: before its first round a test took the answer to an earlier one's probe for its own.
+TEST(PathMtu, ALateAnswerToAnEarlierTestProvesNothing) {
+  PathMtu mtu;
+  base::Instant now{1s};
+  mtu.open(1472, now);
+  wire::Sequence earlier[2];
+  for (wire::Sequence& number : earlier) {
+    mtu.on_timer(2ms, now);
+    number = mtu.number();
+    now += 1s;
+  }
+  mtu.on_answer(earlier[0], now);
+  ASSERT_FALSE(mtu.is_testing());
+  mtu.set_goal(8972, now);
+  ASSERT_TRUE(mtu.is_testing());
+  mtu.on_answer(earlier[1], now);
+  EXPECT_EQ(mtu.size(), 1472U);
+  mtu.on_timer(2ms, now);
+  mtu.on_answer(earlier[1], now);
+  EXPECT_EQ(mtu.size(), 1472U);
+  mtu.on_answer(mtu.number(), now);
+  EXPECT_EQ(mtu.size(), 8972U);
+}
+
 TEST(PathMtu, IsNotDisprovenByOneLostProbe) {
   Path path{.carries = 1472};
   path.mtu.open(8972, path.now);
