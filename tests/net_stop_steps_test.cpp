@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <string>
@@ -77,8 +78,8 @@ void stop_beside(int socket, const Address& peer, const SystemCallCounts& counts
   tell(socket, told);
 }
 
-TEST(NetStopSteps, SleepsAFewTimesBesideAPeerThatStandsStill) {
-  constexpr std::uint64_t kSleepsMost = 10;  // two for each of five farewells
+/// Stops once beside a new peer that stands still.
+void stop_once(StopReport& told) {
   SystemCallCounts& counts = shared_counts();
   Fellow peer(hold_a_buffer);
   Address address{};
@@ -90,10 +91,22 @@ TEST(NetStopSteps, SleepsAFewTimesBesideAPeerThatStandsStill) {
   ASSERT_TRUE(hear(stopping.socket(), order));
   ASSERT_TRUE(peer.stop());
   ASSERT_TRUE(tell(stopping.socket(), order));
-  StopReport told;
   ASSERT_TRUE(hear(stopping.socket(), told));
-  EXPECT_EQ(told.canceled, kSends);
-  EXPECT_LE(told.sleeps, kSleepsMost);
+}
+
+// A thread also sleeps while it waits for a lock whose holder has lost its processor. That can only add sleeps, and
+// rarely does: one stop without it is enough. A stop that waits for its peer has too many each time.
+TEST(NetStopSteps, SleepsAFewTimesBesideAPeerThatStandsStill) {
+  constexpr std::uint64_t kSleepsMost = 10;  // two for each of five farewells
+  constexpr int kStopsMost = 20;
+  std::uint64_t fewest = ~0ULL;
+  for (int stop = 0; stop < kStopsMost && fewest > kSleepsMost; ++stop) {
+    StopReport told;
+    ASSERT_NO_FATAL_FAILURE(stop_once(told));
+    EXPECT_EQ(told.canceled, kSends);
+    fewest = std::min(fewest, told.sleeps);
+  }
+  EXPECT_LE(fewest, kSleepsMost);
 }
 
 }  // namespace
