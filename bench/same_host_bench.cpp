@@ -21,6 +21,8 @@
 #include <fairlead/net.hpp>
 #include <fairlead/verbs.hpp>
 
+#include "bench/net_end.hpp"
+
 namespace {
 
 using namespace fairlead;
@@ -28,60 +30,9 @@ using namespace fairlead;
 constexpr int kRuns = 9;
 constexpr std::uint64_t kWarmUp = 2000;
 
-/// Time to subtract from a measurement.
-using Elsewhere = std::chrono::duration<double, std::nano>;
-
-[[noreturn]] void give_up(std::string_view what) {
-  fmt::print(stderr, "same_host_bench: {}\n", what);
-  std::exit(1);
-}
-void want(Status status, std::string_view what) {
-  if (status != Status::ok) give_up(fmt::format("{}: {}", what, to_string(status)));
-}
-template <typename T>
-T take(Result<T> result) {
-  if (!result) give_up(result.error().message);
-  return std::move(*result);
-}
+using bench::give_up, bench::NetEnd, bench::take, bench::want;
 
 // Messages of Net ---------------------------------------------------------------------------------------------------
-
-struct NetEnd {
-  static constexpr std::size_t kMessages = 4096;  // in one receive buffer
-
-  NetEnd(net::Domain& domain, std::string_view ip, std::size_t in_flight, std::uint64_t size) : machine(domain) {
-    if (!machine.deliver_synchronously()) give_up("no synchronous delivery");
-    own = take(machine.start_and_wait(fmt::format("{}@udp:*:34:1", ip)));
-    const net::MessageReceive receive{.size_min = size, .messages_max = kMessages};
-    for (int i = 0; i < 4; ++i) {
-      inboxes.push_back(take(net::Buffer::allocate(domain, size * kMessages)));
-      inboxes.back()->set_callback([this, receive](const net::BufferEvent& event) {
-        if (event.status == Status::ok) ++received;
-        if (event.is_final && event.status == Status::ok) want(machine.add(event.buffer, receive), "receive");
-      });
-      want(machine.add(*inboxes.back(), receive), "receive");
-    }
-    for (std::size_t i = 0; i < in_flight; ++i) {
-      outboxes.push_back(take(net::Buffer::allocate(domain, size)));
-      outboxes.back()->set_callback([this](const net::BufferEvent& event) {
-        if (event.status != Status::canceled) want(event.status, "message");  // at the end
-        idle.push_back(&event.buffer);
-      });
-      idle.push_back(outboxes.back().get());
-    }
-  }
-
-  void send(const net::EndPoint& to, std::uint64_t size) {
-    want(machine.add(*idle.back(), net::MessageSend{.to = to, .length = size}), "send");
-    idle.pop_back();
-  }
-
-  net::TransferMachine machine;
-  net::EndPoint own;
-  std::uint64_t received = 0;
-  std::vector<net::Buffer*> idle;  // outlives the buffers, because their last events come at their destruction
-  std::vector<std::unique_ptr<net::Buffer>> inboxes, outboxes;
-};
 
 struct NetPair {
   NetPair(std::size_t in_flight, std::uint64_t bytes)
@@ -127,61 +78,6 @@ __attribute__((noinline)) void measured_net_stream(NetPair& pair, std::uint64_t 
     pair.far.machine.deliver_all();
     pair.near.machine.deliver_all();
   }
-}
-
-// One sender and many receivers in turn. Only the sends are timed, because receivers normally run on processors of
-// their own.
-//
-// The thread of an engine that nobody has polled for a tick sleeps, and a send to it makes a system call to wake it.
-// One thread polls all receivers here, and 64 wake-ups take longer than a tick, so receivers that sleep once would
-// sleep before each round. Therefore a round that woke somebody does not count. After it the receivers are polled until
-// their threads leave the work to this one.
-struct NetFan {
-  static constexpr std::size_t kInRound = 64;
-
-  explicit NetFan(std::size_t count) : near(domain, "127.0.0.1", kInRound, 8) {
-    for (std::size_t i = 0; i < count; ++i) {
-      far.push_back(std::make_unique<NetEnd>(domain, fmt::format("127.0.0.{}", i + 2), 1, 8));
-      to.push_back(take(near.machine.create_end_point(far.back()->own.address())));
-    }
-  }
-  void poll_receivers() {
-    for (const auto& end : far) end->machine.deliver_all();
-  }
-
-  net::Domain domain = take(net::Domain::open({.engine = {{"path", "shm"}}}));
-  NetEnd near;
-  std::vector<std::unique_ptr<NetEnd>> far;
-  std::vector<net::EndPoint> to;
-};
-
-__attribute__((noinline)) void measured_net_fan(NetFan& fan) {
-  for (std::size_t i = 0; i < NetFan::kInRound; ++i) fan.near.send(fan.to[i % fan.to.size()], 8);
-}
-
-/// Returns the time that is not to be counted: all but the median of the rounds, times their number. Between rounds the
-/// receivers take all messages, and the sender gets its events. A round that woke somebody takes longer than the
-/// others.
-Elsewhere net_fan(NetFan& fan, std::uint64_t messages) {
-  using Clock = std::chrono::steady_clock;
-  constexpr int kWoken = 4;                               // times the fastest round
-  constexpr auto kTicks = std::chrono::milliseconds(20);  // several of an engine's thread
-  const auto start = Clock::now();
-  std::vector<Elsewhere> rounds;
-  Elsewhere fastest = Elsewhere::max();
-  while (rounds.size() * NetFan::kInRound < messages) {
-    const auto begun = Clock::now();
-    measured_net_fan(fan);
-    const auto sent = Clock::now();
-    rounds.push_back(sent - begun);
-    fastest = std::min(fastest, rounds.back());
-    for (int look = 0; look < 4; ++look) fan.poll_receivers();
-    while (fan.near.idle.size() < NetFan::kInRound) fan.near.machine.deliver_all();
-    while (rounds.back() > kWoken * fastest && Clock::now() - sent < kTicks) fan.poll_receivers();
-  }
-  const auto middle = rounds.begin() + static_cast<std::ptrdiff_t>(rounds.size() / 2);
-  std::ranges::nth_element(rounds, middle);
-  return Clock::now() - start - *middle * static_cast<std::int64_t>(rounds.size());
 }
 
 // Active messages -------------------------------------------------------------------------------------------------
@@ -319,50 +215,30 @@ __attribute__((noinline)) void measured_verbs(VerbsPair& pair, std::uint64_t mes
 
 struct Row {
   std::string name;
-  std::function<std::function<Elsewhere(std::uint64_t)>()> make;
+  std::function<std::function<void(std::uint64_t)>()> make;
 };
 
 std::vector<Row> rows() {
   const auto net = [](auto measured, std::size_t in_flight, std::uint64_t size) {
-    return [=]() -> std::function<Elsewhere(std::uint64_t)> {
-      auto pair = std::make_shared<NetPair>(in_flight, size);
-      return [=](std::uint64_t messages) {
-        measured(*pair, messages);
-        return Elsewhere{};
-      };
+    return [=] {
+      return
+          [=, pair = std::make_shared<NetPair>(in_flight, size)](std::uint64_t messages) { measured(*pair, messages); };
     };
   };
   const auto am = [](bool is_medium) {
-    return [=]() -> std::function<Elsewhere(std::uint64_t)> {
-      auto pair = std::make_shared<AmPair>();
-      return [=](std::uint64_t messages) {
-        measured_am(*pair, messages, is_medium);
-        return Elsewhere{};
-      };
-    };
-  };
-  const auto net_to = [](std::size_t destinations) {
-    return [=]() -> std::function<Elsewhere(std::uint64_t)> {
-      auto fan = std::make_shared<NetFan>(destinations);
-      return [=](std::uint64_t messages) { return net_fan(*fan, messages); };
+    return [=] {
+      return
+          [=, pair = std::make_shared<AmPair>()](std::uint64_t messages) { measured_am(*pair, messages, is_medium); };
     };
   };
   return {{"net", net(measured_net, 4, 8)},
           {"net stream", net(measured_net_stream, 64, 8)},
           {"net batch", net(measured_net_batch, 64, 8)},
           {"net 4 KiB", net(measured_net, 4, 4096)},
-          {"net to 1", net_to(1)},
-          {"net to 2", net_to(2)},
-          {"net to 8", net_to(8)},
-          {"net to 64", net_to(64)},
           {"am short", am(false)},
           {"am medium", am(true)},
-          {"verbs send", []() -> std::function<Elsewhere(std::uint64_t)> {
-             auto pair = std::make_shared<VerbsPair>();
-             return [=](std::uint64_t messages) {
-               measured_verbs(*pair, messages);
-               return Elsewhere{};
-             };
+          {"verbs send", [] {
+             return [pair = std::make_shared<VerbsPair>()](std::uint64_t messages) { measured_verbs(*pair, messages); };
            }}};
 }
 
@@ -387,9 +263,9 @@ int main(int argc, char** argv) {
     std::vector<double> times;
     for (int i = 0; i < kRuns; ++i) {
       const auto start = std::chrono::steady_clock::now();
-      const Elsewhere elsewhere = run(kMessages);
-      const Elsewhere took = std::chrono::steady_clock::now() - start;
-      times.push_back((took - elsewhere).count() / kMessages);
+      run(kMessages);
+      const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - start;
+      times.push_back(took.count() / kMessages);
     }
     std::ranges::sort(times);
     fmt::print("{:<12} {:7.1f} ns a message (best {:.1f}, worst {:.1f})\n", row.name, times[kRuns / 2], times.front(),

@@ -72,9 +72,9 @@ class Fifo {
     capacity_ = more;
   }
 
+  std::size_t first_ = 0, end_ = 0;  // first, so that empty() reads the first bytes
   std::unique_ptr<T[]> values_;
   std::size_t capacity_ = 0;  // a power of two, or 0
-  std::size_t first_ = 0, end_ = 0;
 };
 
 }  // namespace fairlead::base

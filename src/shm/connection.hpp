@@ -58,7 +58,8 @@ enum class End : std::uint8_t {
   parted,     // neither side has anything more for the other here; both live on
 };
 
-struct Connection {
+/// A record is written with the first two cache lines.
+struct alignas(64) Connection {
   enum class State : std::uint8_t {
     closed,
     asking,     // we sent a greeting; the peer has not answered
@@ -68,10 +69,18 @@ struct Connection {
     open,
     ended,  // the peer is gone or broke the protocol; records that it wrote before may still be read
   };
+  const PairSide* other = nullptr;
+  RingWriter writer;
+
+  RingReader reader;
+  std::uint32_t doorbell_bit = 0;  // the bit that we set in the peer's doorbell
   State state = State::closed;
   bool sees_ours = false;    // the peer received our arena
   bool has_asked = false;    // our side connected
   bool needs_fence = false;  // the kernel offers no expedited barrier that covers both processes
+  bool is_watched = false;   // the value last written to own->is_watching
+  Doorbell doorbell;         // the peer's
+
   std::uint32_t generation = 1;
   base::SocketAddress address;
   base::Instant since{};                 // start of the handshake
@@ -81,16 +90,10 @@ struct Connection {
   std::uint64_t epoch = 0;
   Socket socket;
   Memory memory;
-  Doorbell doorbell;               // the peer's
-  std::uint32_t doorbell_bit = 0;  // the bit that we set in it
-  PairSide* own = nullptr;         // written only, never read back
-  const PairSide* other = nullptr;
+  PairSide* own = nullptr;  // written only, never read back
   Farewell said = Farewell::none;
-  bool is_watched = false;    // the value last written to own->is_watching
   std::uint16_t turn = 0;     // number of our last use of the peer's memory; never read from own->at
   std::uint64_t left_at = 0;  // after closing: the exposure that the peer was using, until take_departed() reports it
-  RingWriter writer;
-  RingReader reader;
   std::shared_ptr<Memory> arena;  // the peer's shared memory
   std::uint64_t arena_bytes = 0;
   Memory traced;  // the peer's memory that only those see who may trace it
@@ -162,5 +165,7 @@ struct Connection {
   /// it has our greeting, even before we read its answer. Strangers get no arena, so their claims are ignored.
   std::uint64_t at() const noexcept;
 };
+
+static_assert(sizeof(PairSide*) + sizeof(RingWriter) <= 64);
 
 }  // namespace fairlead::shm

@@ -35,7 +35,7 @@ class RouteCache {
  private:
   static constexpr unsigned kPlaceBits = 9;
 
-  struct Route {
+  struct alignas(32) Route {  // two in a cache line
     base::SocketAddress address;
     link::PeerHandle peer;
   };
