@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
 #include <utility>
 #include <vector>
 
+#include "wire/pair_words.hpp"
 #include "wire/shm_record.hpp"
 
 namespace fairlead::sim {
@@ -40,10 +42,17 @@ Connection* Liar::pick_peer(shm::Connections& own) {
   return open.empty() ? nullptr : open[random_.below(open.size())];
 }
 
-std::optional<Offence> Liar::lie(shm::Connections& own) {
+std::optional<Offence> Liar::lie(shm::Connections& own, const PairSecrets& secrets) {
   Connection* const to = pick_peer(own);
   if (to == nullptr) return std::nullopt;
   ++told_;
+  PairSecrets of_victim;
+  std::ranges::copy_if(secrets, std::back_inserter(of_victim),
+                       [&](const PairSecret& secret) { return secret.victim == to->address; });
+  if (!of_victim.empty() && random_.chance(0.5)) {
+    forge_for_pair(*to, of_victim[random_.below(of_victim.size())]);
+    return std::nullopt;
+  }
   const std::size_t ring_bytes = to->reader.lines() * shm::kRingLine;
   switch (random_.below(10)) {
     case 0:
@@ -153,6 +162,35 @@ void Liar::forge_record(Connection& to) {
   wire::encode_shm(body, kind, envelope, random_.mostly_small(0, ~std::uint64_t{0} - 1), any_word(), any_word());
   for (std::size_t i = 0; i < payload; ++i) body[before + i] = static_cast<std::byte>(random_.next());
   publish(to, before + payload, to.reader.read());
+}
+
+/// Writes a request or an answer that the victim would take from its queue pair's partner.
+void Liar::forge_for_pair(Connection& to, const PairSecret& secret) {
+  constexpr std::uint64_t kIncarnationMost = 2, kSequencesAround = 4;
+  const bool is_answer = random_.chance(0.5);
+  const auto request = static_cast<wire::Operation>(random_.between(std::to_underlying(wire::Operation::pair_send),
+                                                                    std::to_underlying(wire::Operation::pair_atomic)));
+  const auto operation = is_answer ? wire::Operation::pair_answer : request;
+  const auto with_incarnation = [&](std::uint32_t number) {
+    return wire::encode(wire::PairPort{number, static_cast<std::uint8_t>(random_.between(1, kIncarnationMost))});
+  };
+  const auto sequence = static_cast<std::uint32_t>(secret.sequence + random_.below(kSequencesAround));
+  const std::size_t payload = random_.mostly_small(0, std::min<std::uint64_t>(kPayloadMost, secret.bytes));
+  const wire::Envelope envelope{.operation = operation,
+                                .flags = static_cast<std::uint16_t>(random_.below(4)),
+                                .source_port = is_answer ? secret.source : with_incarnation(secret.source),
+                                .target_port = is_answer ? with_incarnation(secret.target) : secret.target,
+                                .key = wire::encode(wire::RequestKey{{sequence}, secret.rkey}),
+                                .cookie = random_.next(),
+                                .offset = secret.address + random_.below(secret.bytes - payload + 1),
+                                .a = operation == wire::Operation::pair_read ? payload : random_.next()};
+  const bool has_payload = operation == wire::Operation::pair_send || operation == wire::Operation::pair_write;
+  const std::size_t before = wire::shm_head_bytes(wire::ShmKind::whole), after = has_payload ? payload : 0;
+  std::byte* const body = to.writer.reserve(before + after);
+  if (body == nullptr) return;
+  wire::encode_shm(body, wire::ShmKind::whole, envelope, after);
+  for (std::size_t i = 0; i < after; ++i) body[before + i] = static_cast<std::byte>(random_.next());
+  publish(to, before + after, to.reader.read());
 }
 
 void Liar::scribble(std::span<std::byte> memory) {

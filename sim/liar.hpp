@@ -17,6 +17,7 @@
 #include "base/socket_address.hpp"
 #include "onesided/shared_tables.hpp"
 #include "shm/connections.hpp"
+#include "sim/pair_secret.hpp"
 #include "sim/random.hpp"
 
 namespace fairlead::sim {
@@ -31,14 +32,16 @@ class Liar {
  public:
   explicit Liar(std::uint64_t seed) : random_(seed) {}
 
-  /// Tells one lie to one of the peers. Returns it if the peer's engine has to expel the liar for it.
-  std::optional<Offence> lie(shm::Connections& own);
+  /// Tells one lie to one of the peers. Returns it if the peer's engine has to expel the liar for it. `secrets`: of
+  /// queue pairs that the liar is not part of.
+  std::optional<Offence> lie(shm::Connections& own, const PairSecrets& secrets);
   std::uint64_t told() const { return told_; }
 
  private:
   shm::Connection* pick_peer(shm::Connections& own);
   bool offend(shm::Connection& to);
   void forge_record(shm::Connection& to);
+  void forge_for_pair(shm::Connection& to, const PairSecret& secret);
   void scribble(std::span<std::byte> memory);
   void scribble_over_tables(onesided::SharedTables& tables, std::uint64_t word_most);
   void claim_use(shm::Connection& to);

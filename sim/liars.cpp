@@ -23,9 +23,10 @@ base::Instant Liars::next_at() const {
   return next;
 }
 
-void Liars::turn(std::span<const Process> processes, base::Instant now, Findings& findings) {
+void Liars::turn(std::span<const Process> processes, base::Instant now, Findings& findings,
+                 const PairSecrets& secrets) {
   for (Lying& one : liars_) {
-    if (one.next_at <= now) lie(one, processes, now);
+    if (one.next_at <= now) lie(one, processes, now, secrets);
   }
   if (now < check_at_ || expulsions_.is_empty()) return;
   check_at_ = now + Expulsions::kWithin;
@@ -36,14 +37,14 @@ void Liars::turn(std::span<const Process> processes, base::Instant now, Findings
   }
 }
 
-void Liars::lie(Lying& one, std::span<const Process> processes, base::Instant now) {
+void Liars::lie(Lying& one, std::span<const Process> processes, base::Instant now, const PairSecrets& secrets) {
   const auto gap = one.random.mostly_small(1'000, static_cast<std::uint64_t>(one.between_most.count()));
   one.next_at = now + base::Duration(static_cast<std::int64_t>(gap));
   if (one.next_at >= one.until || one.liar.told() >= kLiesMost) one.next_at = base::kNever;
   const Process& liar = processes[one.host];
   if (liar.engine == nullptr || now < liar.awake_from) return;
   const std::uint64_t before = one.liar.told();
-  const auto offence = one.liar.lie(*liar.engine->connections());
+  const auto offence = one.liar.lie(*liar.engine->connections(), secrets);
   told_ += one.liar.told() - before;
   if (!offence) return;
   const std::uint32_t number = host_at(offence->victim);

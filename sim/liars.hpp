@@ -24,8 +24,8 @@ class Liars {
              base::Duration between_most = std::chrono::milliseconds(20));
   void end(std::uint32_t number);
   base::Instant next_at() const;
-  /// Tells the lies that are due, and checks that expulsions come in time.
-  void turn(std::span<const Process> processes, base::Instant now, Findings& findings);
+  /// Tells the lies that are due, and checks that expulsions come in time. `secrets`: what the liars know of others.
+  void turn(std::span<const Process> processes, base::Instant now, Findings& findings, const PairSecrets& secrets = {});
 
   /// Checks that this process has expelled whom it should have, after each of its turns.
   void check(std::uint32_t number, engine::Engine* engine, Findings& findings) {
@@ -45,7 +45,7 @@ class Liars {
     base::Instant next_at{}, until{};
     base::Duration between_most{};
   };
-  void lie(Lying& one, std::span<const Process> processes, base::Instant now);
+  void lie(Lying& one, std::span<const Process> processes, base::Instant now, const PairSecrets& secrets);
 
   std::vector<Lying> liars_;
   Expulsions expulsions_;

@@ -93,12 +93,31 @@ void PairConversation::open() {
   const auto other = static_cast<std::uint32_t>(shared_.random.below(1 << 24));
   connect(near_, far_, one, other);
   connect(far_, near_, other, one);
+  psn_ = one;
+  first_ = next_;
   shared_.trace.add(shared_.now, {kPairConnected, index_, near_.number, far_.number});
   counter_begin_ = counter_value();
   added_ = added_surely_ = 0;
   moved_at_ = shared_.now;
   state_ = State::open;
   ++openings_;
+}
+
+void PairConversation::betray(PairSecrets& secrets) const {
+  if (state_ != State::open || !host(near_).is_up() || !host(far_).is_up()) return;
+  const auto next = static_cast<std::uint32_t>(psn_ + next_ - first_);
+  const auto oldest = static_cast<std::uint32_t>(next - pending_.size());
+  const auto add = [&](const End& victim, const End& partner, std::uint32_t sequence) {
+    secrets.push_back({.victim = address_of(victim.host),
+                       .source = partner.number,
+                       .target = victim.number,
+                       .rkey = host(victim).key,
+                       .sequence = sequence,
+                       .address = host(victim).address(area(0)),
+                       .bytes = kSlice});
+  };
+  add(far_, near_, oldest);
+  add(near_, far_, oldest);
 }
 
 std::uint64_t PairConversation::counter_value() {

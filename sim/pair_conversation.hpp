@@ -9,6 +9,7 @@
 #include <deque>
 
 #include "sim/pair_host.hpp"
+#include "sim/pair_secret.hpp"
 
 namespace fairlead::sim {
 
@@ -22,6 +23,10 @@ class PairConversation {
   /// Takes a completion of a host. Returns false if it belongs to another conversation.
   bool take(std::uint32_t host, const verbs::WorkCompletion& completion);
   void on_death(std::uint32_t host);
+
+  bool is_honest() const { return near_.host < shared_.honest && far_.host < shared_.honest; }
+  /// Adds what a third process could have found out about both ends.
+  void betray(PairSecrets& secrets) const;
 
   bool is_closed() const { return state_ == State::closed; }
   std::uint64_t succeeded() const { return succeeded_; }
@@ -46,7 +51,7 @@ class PairConversation {
     std::uint32_t size = 0;
   };
 
-  PairHost& host(const End& end) { return shared_.hosts[end.host]; }
+  PairHost& host(const End& end) const { return shared_.hosts[end.host]; }
   std::size_t area(std::uint64_t number) const { return index_ * kSlice + number % kAreas * kArea; }
   std::size_t counter() const { return index_ * kSlice + std::size_t{kAreas} * kArea; }
   std::uint64_t counter_value();
@@ -73,6 +78,8 @@ class PairConversation {
   State state_ = State::closed;
   base::Instant open_at_{}, moved_at_{};
   std::uint64_t next_ = 0;          // number of the next request, counted over all openings
+  std::uint64_t first_ = 0;         // the number of the first one since it was opened
+  std::uint32_t psn_ = 0;           // and its sequence number
   std::deque<Request> pending_;     // posted, not completed
   std::deque<Request> to_receive_;  // posted and not received; the first `receives_` of them have a receive posted
   std::size_t receives_ = 0;

@@ -149,6 +149,13 @@ class PairSwarm {
     for (const PairHost& host : hosts_) processes.push_back({host.engine.get()});
     return processes;
   }
+  /// What a liar knows of the honest processes' queue pairs.
+  PairSecrets secrets() const {
+    PairSecrets secrets;
+    for (const PairConversation& one : conversations_)
+      if (one.is_honest()) one.betray(secrets);
+    return secrets;
+  }
   const Machine* machine() const { return machine_ ? &*machine_ : nullptr; }
 
   bool is_clean() const { return findings_.is_clean(); }
@@ -171,7 +178,7 @@ class PairSwarm {
       }
       for (PairHost& host : hosts_) take(host);
       if (liars_.next_at() <= shared_.now) {
-        liars_.turn(processes(), shared_.now, findings_);
+        liars_.turn(processes(), shared_.now, findings_, secrets());
         has_happened = true;
       }
       for (PairHost& host : hosts_) try_to_replace(host);
