@@ -227,10 +227,10 @@ function(fairlead_daemon folder)
   target_compile_options(fairleadd PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()
 
-# The pages' links and sentences; the second and further builds have the same pages.
+# The pages' links, sentences and names of tests; the second and further builds have the same pages.
 function(fairlead_page_tests folder)
   if(NOT FAIRLEAD_TEST_PREFIX)
-    foreach(name links sentences)
+    foreach(name links sentences named_tests)
       add_test(NAME pages.${name} COMMAND python3 ${PROJECT_SOURCE_DIR}/${folder}/${name}.py)
       set_tests_properties(pages.${name} PROPERTIES TIMEOUT 60 LABELS tests ENVIRONMENT PYTHONDONTWRITEBYTECODE=1)
     endforeach()

@@ -55,6 +55,32 @@ TEST_P(NetDelivery, RefusalsOfAddSayWhy) {
   std::jthread([] { EXPECT_EQ(TransferMachine::explain_last().message, ""); }).join();
 }
 
+TEST_P(NetDelivery, ACallbackMayCallItsMachine) {
+  const auto starter = Buffer::allocate(*domain_, 100).value();
+  const auto victim = buffer(100, near_record_), next = buffer(100, near_record_);
+  std::latch done(2);
+  ASSERT_EQ(near().add(*victim, PassiveReceive{}), Status::ok);
+  starter->set_callback([&](const net::BufferEvent& event) {
+    done.count_down();
+    if (event.queue == net::QueueKind::message_send) return;
+    EXPECT_EQ(near().state(), MachineState::started);
+    const auto to = near().create_end_point(far_address_);
+    EXPECT_TRUE(to);
+    EXPECT_TRUE(near().cancel(*victim));
+    EXPECT_FALSE(near().cancel(*starter)) << "it has ended";
+    EXPECT_EQ(near().add(*next, PassiveSend{}), Status::ok);
+    EXPECT_EQ(near().add(*starter, MessageSend{.to = *to}), Status::ok) << "the same buffer, to another queue";
+    EXPECT_EQ(near().statistics().of(net::QueueKind::passive_bulk_receive).adds, 2U);
+    EXPECT_FALSE(near().stop_and_wait(StopMode::abort)) << "it would wait for itself";
+    EXPECT_TRUE(near_record_.entries().empty()) << "one callback at a time";
+  });
+  ASSERT_EQ(near().add(*starter, PassiveReceive{}), Status::ok);
+  EXPECT_TRUE(near().cancel(*starter));
+  done.wait();
+  EXPECT_EQ(near_record_.wait_for(1).at(0).status, Status::canceled);
+  EXPECT_TRUE(next->is_queued());
+}
+
 // Both callbacks run at the same time. In the second round, the other machine is about to report the buffer's end.
 TEST_P(NetDelivery, CallbacksOfTwoMachinesMayDestroyEachOthersBuffers) {
   for (const bool is_ending : {false, true}) {

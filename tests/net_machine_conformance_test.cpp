@@ -4,11 +4,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <filesystem>
 #include <memory>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
@@ -20,6 +22,7 @@
 namespace fairlead::tests {
 namespace {
 
+using net::Buffer;
 using net::Domain;
 using net::MachineState;
 using net::StopMode;
@@ -52,13 +55,25 @@ cpu_set_t cpus_of(pid_t thread) {
   return cpus;
 }
 
+std::vector<unsigned> own_cpus() {
+  const cpu_set_t mask = cpus_of(0);
+  std::vector<unsigned> all;
+  for (unsigned cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(cpu, &mask)) all.push_back(cpu);
+  return all;
+}
+
+::testing::AssertionResult runs_on(const cpu_set_t& cpus, unsigned cpu) {
+  cpu_set_t only;
+  CPU_ZERO(&only);
+  CPU_SET(cpu, &only);
+  if (CPU_EQUAL(&cpus, &only)) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure() << "may run on " << CPU_COUNT(&cpus) << " processors, not just on " << cpu;
+}
+
 TEST_P(NetDelivery, AConfinedMachineConfinesItsOwnThreadOnly) {
   const cpu_set_t all = cpus_of(0);
-  unsigned first = 0;
-  while (!CPU_ISSET(first, &all)) ++first;
-  cpu_set_t only_first;
-  CPU_ZERO(&only_first);
-  CPU_SET(first, &only_first);
+  const unsigned first = own_cpus().front();
   const std::set<pid_t> before = own_threads();
   std::atomic<pid_t> teller = 0;
   TransferMachine machine(*domain_, [&](const net::MachineEvent&) { teller = ::gettid(); });
@@ -67,12 +82,80 @@ TEST_P(NetDelivery, AConfinedMachineConfinesItsOwnThreadOnly) {
   for (const pid_t thread : own_threads()) {
     const cpu_set_t its = cpus_of(thread);
     if (thread == teller) {
-      EXPECT_TRUE(CPU_EQUAL(&its, &only_first));
+      EXPECT_TRUE(runs_on(its, first));
     } else if (!before.contains(thread)) {
       EXPECT_TRUE(CPU_EQUAL(&its, &all)) << "a thread beside the machine's is confined with it";
     }
   }
   EXPECT_FALSE(before.contains(teller));
+}
+
+// Machines of one engine, each in a domain of its own.
+TEST_P(NetDelivery, TheLastConfinementOfEachMachineCounts) {
+  const std::vector<unsigned> all = own_cpus();
+  std::array<std::atomic<pid_t>, 3> tellers{};
+  std::vector<Domain> domains;
+  std::vector<std::unique_ptr<TransferMachine>> machines;
+  const auto cpu_of = [&](std::size_t machine) { return all[machine % all.size()]; };
+  for (std::size_t i = 0; i < tellers.size(); ++i) {
+    domains.push_back(Domain::open(settings()).value());
+    machines.push_back(std::make_unique<TransferMachine>(
+        domains.back(), [&teller = tellers[i]](const net::MachineEvent&) { teller = ::gettid(); }));
+    const unsigned cpu = cpu_of(i);
+    ASSERT_TRUE(machines[i]->confine(all));
+    ASSERT_TRUE(machines[i]->confine({&cpu, 1}));
+    ASSERT_TRUE(machines[i]->start_and_wait(near_at("36:*")));
+  }
+  for (std::size_t i = 0; i < tellers.size(); ++i) EXPECT_TRUE(runs_on(cpus_of(tellers[i]), cpu_of(i)));
+}
+
+// With synchronous delivery that is the thread of notify(), and no other one.
+TEST_P(NetDelivery, ConfinementBindsTheThreadOfNotify) {
+  const unsigned cpu = own_cpus().back();
+  TransferMachine machine(*domain_);
+  ASSERT_TRUE(machine.deliver_synchronously());
+  ASSERT_TRUE(machine.confine({&cpu, 1}));
+  ASSERT_TRUE(machine.start_and_wait(far_at("36:1")));
+  const auto inbox = buffer(8, far_record_), one = buffer(8, near_record_);
+  ASSERT_EQ(machine.add(*inbox, net::MessageReceive{}), Status::ok);
+  std::atomic<pid_t> signaller = 0;
+  ASSERT_EQ(machine.notify([&] { signaller = ::gettid(); }), Status::ok);
+  ASSERT_EQ(near().add(*one, net::MessageSend{.to = near().create_end_point(far_at("36:1")).value()}), Status::ok);
+  while (signaller == 0) std::this_thread::yield();
+  EXPECT_TRUE(runs_on(cpus_of(signaller), cpu));
+  EXPECT_NE(signaller, ::gettid());
+  EXPECT_EQ(own_cpus().back(), cpu);
+  EXPECT_EQ(machine.deliver_all(), 1U);
+}
+
+// Each domain has its own buffers. Domains share engines, but none depends on another.
+TEST_P(NetDelivery, MachinesOfSeveralDomainsTransferAndOutliveEachOther) {
+  Domain other = Domain::open(settings()).value();
+  net::Record record;
+  const auto mine = Buffer::allocate(other, 100).value();
+  ASSERT_EQ(mine->set_callback(record.callback()), Status::ok);
+  const auto theirs = buffer(100, far_record_);
+  {
+    TransferMachine machine(other);
+    ASSERT_TRUE(machine.start_and_wait(near_at("36:1")));
+    EXPECT_EQ(machine.add(*theirs, net::PassiveReceive{}), Status::invalid);
+    EXPECT_EQ(far().add(*mine, net::PassiveReceive{}), Status::invalid);
+    ASSERT_EQ(far().add(*theirs, net::PassiveReceive{}), Status::ok);
+    fill(*mine, 100, 1);
+    ASSERT_EQ(machine.add(*mine, net::ActiveSend{.descriptor = theirs->descriptor()}), Status::ok);
+    EXPECT_EQ(record.wait_for(1).at(0).status, Status::ok);
+    EXPECT_EQ(far_record_.wait_for(1).at(0).status, Status::ok);
+    EXPECT_TRUE(holds(*theirs, 0, 100, 1));
+    EXPECT_EQ(other.close().error().status, Status::bad_state) << "it has a machine";
+    ASSERT_EQ(machine.add(*mine, net::MessageReceive{}), Status::ok);
+    ASSERT_EQ(far().add(*theirs, net::MessageSend{.to = far().create_end_point(near_at("36:1")).value()}), Status::ok);
+    EXPECT_EQ(record.wait_for(2).at(1).sender, far_address_);
+    EXPECT_EQ(far_record_.wait_for(2).at(1).status, Status::ok);
+  }
+  const auto one = buffer(100, near_record_);
+  ASSERT_EQ(far().add(*theirs, net::MessageReceive{}), Status::ok);
+  ASSERT_EQ(near().add(*one, net::MessageSend{.to = to_far()}), Status::ok);
+  EXPECT_EQ(far_record_.wait_for(3).at(2).status, Status::ok);
 }
 
 TEST_P(NetDelivery, SettingsThatMeanNothingAreTold) {

@@ -78,18 +78,13 @@ void fill(net::Buffer& buffer, std::uint64_t length, std::uint64_t seed) {
 }
 
 void NetPair::SetUp() {
-  net::DomainSettings settings;
-  settings.engine.emplace_back("path", GetParam().path);
-  if (!GetParam().fault.empty()) settings.engine.emplace_back("fault", GetParam().fault);
   if (GetParam().is_hosted) {
     host::ServiceOptions options;
     options.threads = GetParam().threads;
     EXPECT_TRUE(options.engine.set("path", GetParam().path));
     host_ = std::make_unique<host::HostForTests>(std::move(options));
-    settings.engine.emplace_back("core", "host");
-    settings.engine.emplace_back("host", host_->file());
   }
-  domain_ = net::Domain::open(settings).value();
+  domain_ = net::Domain::open(settings()).value();
   near_pid_ = free_pid(GetParam().nid);
   far_pid_ = GetParam().is_one_engine ? near_pid_ : free_pid(GetParam().nid);
   // The thread follows from the port (host::Routes).
@@ -98,6 +93,16 @@ void NetPair::SetUp() {
   far_ = std::make_unique<net::TransferMachine>(*domain_);
   near_address_ = near_->start_and_wait(near_at("34:1")).value().address();
   far_address_ = far_->start_and_wait(far_at("34:2")).value().address();
+}
+
+net::DomainSettings NetPair::settings() const {
+  net::DomainSettings settings{.engine = {{"path", GetParam().path}}};
+  if (!GetParam().fault.empty()) settings.engine.emplace_back("fault", GetParam().fault);
+  if (host_ != nullptr) {
+    settings.engine.emplace_back("core", "host");
+    settings.engine.emplace_back("host", host_->file());
+  }
+  return settings;
 }
 
 std::string NetPair::near_at(std::string_view rest) const {

@@ -57,6 +57,8 @@ class NetPair : public ::testing::TestWithParam<NetPath> {
   std::string near_at(std::string_view rest) const;
   std::string far_at(std::string_view rest) const;
 
+  /// Of this path, for another domain.
+  net::DomainSettings settings() const;
   std::unique_ptr<net::Buffer> buffer(std::uint64_t size, net::Record& record);
   /// Checks that each add has ended, unless one buffer got several messages, and that the statistics are consistent.
   static void expect_settled(net::TransferMachine& machine);

@@ -187,8 +187,7 @@ TEST_F(FakeTest, net_bulk_if) {
   m0_net_desc_free(&copy);
 }
 
-// A stop while starting takes effect right after the start. Each machine has a mutex of its own, which alone does not
-// exclude the other machine.
+// Each machine has a mutex of its own, which alone does not exclude the other machine.
 TEST_F(FakeTest, ABufferIsQueuedWithOneOfTwoMachines) {
   static constexpr m0_net_buffer_callbacks kCallbacks{{[](const m0_net_buffer_event*) {}}};
   TestMachine one(dom_), other(dom_);
@@ -243,6 +242,7 @@ TEST_F(FakeTest, RefusesAnEventOfWhatIsNotQueued) {
   EXPECT_EQ(buf.nb_flags, M0_NET_BUF_REGISTERED);
 }
 
+// A stop while starting takes effect right after the start.
 TEST_F(FakeTest, StopWhileStarting) {
   TestMachine machine(dom_);
   EXPECT_EQ(m0_net_tm_start(&machine, "fake"), 0);

@@ -116,38 +116,44 @@ TEST_F(LnetPair, msg) {
   EXPECT_FALSE(m0_net_buffer_del(one_.get(), far_.get()));
   far_->figures(M0_NET_QT_MSG_RECV, true);
   told_.clear();
-  // Until it has received the maximum number of messages, then until its space is used up.
+  // Until each has received the maximum number of messages, then until its space is used up.
   struct Case {
     m0_bcount_t size_min;
     std::uint32_t most;
-    std::size_t wanted;
+    std::vector<TestBuffer*> inboxes;
   };
-  for (const Case& each : {Case{100, 3, 3}, Case{4096 - 250, 100, 3}}) {
-    ASSERT_EQ(one_->receive(*far_, each.size_min, each.most), 0);
-    for (std::size_t i = 0; i < each.wanted; ++i) {
+  constexpr std::size_t kInEach = 3;
+  for (const Case& each : {Case{100, kInEach, {one_.get()}},
+                           {4096 - 250, 100, {one_.get()}},
+                           {100, kInEach, {one_.get(), three_.get()}},
+                           {4096 - 250, 100, {one_.get(), three_.get()}}}) {
+    for (TestBuffer* const inbox : each.inboxes) ASSERT_EQ(inbox->receive(*far_, each.size_min, each.most), 0);
+    const std::size_t wanted = kInEach * each.inboxes.size();
+    for (std::size_t i = 0; i < wanted; ++i) {
       const std::string text = "message " + std::to_string(i) + std::string(91, '.');
       two_->write(text);
       ASSERT_EQ(two_->send(*near_, to_far_, 100), 0) << m0_net_last_error();
       told_.wait_for(2 * (i + 1));
-      EXPECT_EQ(one_->read(100 * i, 100), text);
+      EXPECT_EQ(each.inboxes[i / kInEach]->read(100 * (i % kInEach), 100), text);
     }
     std::vector<Told::Completion> received;
     for (const auto& completion : told_.all())
       if (completion.queue == M0_NET_QT_MSG_RECV) received.push_back(completion);
-    ASSERT_EQ(received.size(), each.wanted);
-    for (std::size_t i = 0; i < each.wanted; ++i) {
-      EXPECT_EQ(received[i].offset, 100 * i);
+    ASSERT_EQ(received.size(), wanted);
+    for (std::size_t i = 0; i < wanted; ++i) {
+      EXPECT_EQ(received[i].buffer, each.inboxes[i / kInEach]);
+      EXPECT_EQ(received[i].offset, 100 * (i % kInEach));
       EXPECT_EQ(received[i].length, 100u);
       EXPECT_EQ(received[i].sender, kNear);
-      EXPECT_EQ(received[i].is_final, i + 1 == each.wanted);
+      EXPECT_EQ(received[i].is_final, i % kInEach == kInEach - 1);
     }
-    EXPECT_EQ(one_->nb_msgs_received, each.wanted);
+    for (const TestBuffer* const inbox : each.inboxes) EXPECT_EQ(inbox->nb_msgs_received, kInEach);
     told_.clear();
   }
   const m0_net_qstats figures = far_->figures(M0_NET_QT_MSG_RECV);
-  EXPECT_EQ(figures.nqs_num_adds, 2u);
-  EXPECT_EQ(figures.nqs_num_s_events, 6u);
-  EXPECT_EQ(figures.nqs_total_bytes, 600u);
+  EXPECT_EQ(figures.nqs_num_adds, 6u);
+  EXPECT_EQ(figures.nqs_num_s_events, 18u);
+  EXPECT_EQ(figures.nqs_total_bytes, 1800u);
   EXPECT_EQ(figures.nqs_max_bytes, 100u);
   near_->wait_for({M0_NET_TM_STARTED});  // and until its callbacks have returned
   EXPECT_EQ(to_far_->nep_ref.ref_cnt, 1) << "sends have given theirs back";
@@ -179,13 +185,33 @@ TEST_F(LnetPair, buf_desc) {
   EXPECT_EQ(two_->bulk(*near_, M0_NET_QT_ACTIVE_BULK_RECV, 4096), -EINVAL);
   EXPECT_TRUE(m0_net_buffer_del(one_.get(), far_.get()));
   told_.wait_for(1);
-  // The other pair: an active send may be shorter or equal, but not longer.
-  const auto passive = buffer(1, 1000);
-  ASSERT_EQ(passive->bulk(*far_, M0_NET_QT_PASSIVE_BULK_RECV, 0), 0);
-  EXPECT_EQ(two_->use(*near_, M0_NET_QT_ACTIVE_BULK_RECV, 4096, *passive), -EPERM);
-  EXPECT_EQ(two_->use(*near_, M0_NET_QT_ACTIVE_BULK_SEND, 1001, *passive), -EFBIG);
-  EXPECT_EQ(two_->use(*near_, M0_NET_QT_ACTIVE_BULK_SEND, 1000, *passive), 0);
-  EXPECT_EQ(told_.wait_for(3).size(), 3u);
+  told_.clear();
+  // An active buffer may be as long as what it fetches, or longer, but not shorter; and as long as the buffer that it
+  // fills, or shorter, but not longer.
+  const auto active = buffer(1, 1000);
+  for (const auto& [passive_queue, passive_size, active_queue, active_length, wanted] :
+       {std::tuple{M0_NET_QT_PASSIVE_BULK_SEND, 1001U, M0_NET_QT_ACTIVE_BULK_RECV, 1000U, -EFBIG},
+        {M0_NET_QT_PASSIVE_BULK_SEND, 1000U, M0_NET_QT_ACTIVE_BULK_RECV, 1000U, 0},
+        {M0_NET_QT_PASSIVE_BULK_SEND, 999U, M0_NET_QT_ACTIVE_BULK_RECV, 1000U, 0},
+        {M0_NET_QT_PASSIVE_BULK_RECV, 999U, M0_NET_QT_ACTIVE_BULK_SEND, 1000U, -EFBIG},
+        {M0_NET_QT_PASSIVE_BULK_RECV, 1000U, M0_NET_QT_ACTIVE_BULK_SEND, 1000U, 0},
+        {M0_NET_QT_PASSIVE_BULK_RECV, 1001U, M0_NET_QT_ACTIVE_BULK_SEND, 1000U, 0},
+        {M0_NET_QT_PASSIVE_BULK_RECV, 1000U, M0_NET_QT_ACTIVE_BULK_RECV, 1000U, -EPERM}}) {
+    SCOPED_TRACE(std::to_string(passive_size) + " and " + std::to_string(active_length));
+    const auto passive = buffer(1, passive_queue == M0_NET_QT_PASSIVE_BULK_RECV ? passive_size : 4096);
+    ASSERT_EQ(passive->bulk(*far_, passive_queue, passive_size), 0);
+    ASSERT_EQ(active->use(*near_, active_queue, active_length, *passive), wanted);
+    if (wanted != 0) {
+      EXPECT_TRUE(m0_net_buffer_del(passive.get(), far_.get()));
+    }
+    for (const auto& each : told_.wait_for(wanted == 0 ? 2 : 1)) {
+      EXPECT_EQ(each.status, wanted == 0 ? 0 : -ECANCELED);
+      if (each.queue == M0_NET_QT_PASSIVE_BULK_RECV && wanted == 0) EXPECT_EQ(each.length, active_length);
+      if (each.queue == M0_NET_QT_ACTIVE_BULK_RECV) EXPECT_EQ(each.length, passive_size);
+    }
+    while (active->is_queued() || passive->is_queued()) std::this_thread::yield();
+    told_.clear();
+  }
 }
 
 TEST_F(LnetPair, bulk) {

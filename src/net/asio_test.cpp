@@ -55,6 +55,32 @@ TEST_F(AsioTest, ATerminalCancellationEndsTheOperation) {
   signal_.emit(asio::cancellation_type::terminal);  // nothing is left to cancel
 }
 
+// The first operation has ended, but its handler has not run yet.
+TEST_F(AsioTest, ALateCancellationSparesTheNextOperation) {
+  asio::io_context slow;
+  std::optional<Status> first, second;
+  const auto end_first = [&](const Outcome& outcome) { first = outcome.status; };
+  const auto end_second = [&](const Outcome& outcome) { second = outcome.status; };
+  buffer_->async_add(machine_, MessageReceive{},
+                     asio::bind_executor(slow, asio::bind_cancellation_slot(signal_.slot(), end_first)));
+  ASSERT_TRUE(machine_.cancel(**buffer_));
+  while ((*buffer_)->is_queued()) context_.run_one();
+  buffer_->async_add(machine_, PassiveReceive{}, asio::bind_executor(slow, end_second));
+  ASSERT_TRUE((*buffer_)->is_queued());
+  signal_.emit(asio::cancellation_type::terminal);
+  context_.poll();
+  EXPECT_TRUE((*buffer_)->is_queued());
+  slow.poll();
+  EXPECT_EQ(first, Status::canceled);
+  EXPECT_FALSE(second);
+  ASSERT_TRUE(machine_.cancel(**buffer_));
+  while ((*buffer_)->is_queued()) context_.run_one();
+  slow.restart();
+  slow.poll();
+  EXPECT_EQ(second, Status::canceled);
+  delivery_.reset();
+}
+
 TEST_F(AsioTest, ACancellationAfterTheBufferHasGoneDoesNothing) {
   receive();
   buffer_.reset();

@@ -200,6 +200,40 @@ TEST_F(CFaceTest, ManyTransfersAreAddedAtOnce) {
   }
 }
 
+TEST_F(CFaceTest, ManyTransfersAreAddedUpToTheFirstThatIsRefused) {
+  const fairlead_net_operation expose = operation(FAIRLEAD_NET_PASSIVE_RECEIVE);
+  ASSERT_EQ(fairlead_net_machine_add(machine_, buffer_, &expose), FAIRLEAD_OK);
+  std::array<std::uint8_t, FAIRLEAD_NET_DESCRIPTOR_SIZE> descriptor{};
+  fairlead_net_buffer_descriptor(buffer_, descriptor.data());
+  std::array<fairlead_net_operation, 2> operations{operation(FAIRLEAD_NET_ACTIVE_SEND),
+                                                   operation(FAIRLEAD_NET_ACTIVE_SEND)};
+  for (fairlead_net_operation& each : operations) {
+    each.descriptor = descriptor.data();
+    each.descriptor_size = descriptor.size();
+  }
+  operations[0].length = 5;
+  fairlead_net_buffer* const larger = buffer(257);  // than the buffer that it names
+  const std::array own{other_, larger};
+  std::array<const fairlead_net_operation*, 2> all{operations.data(), nullptr};
+  std::size_t added = 7;
+  const auto add_all = [&] { return fairlead_net_machine_add_transfers(peer_, own.data(), 2, all.data(), &added); };
+  EXPECT_EQ(add_all(), FAIRLEAD_INVALID) << "an operation is null";
+  EXPECT_EQ(added, 0u);
+  all[1] = &operations[1];
+  operations[1].struct_size = 0;
+  EXPECT_EQ(add_all(), FAIRLEAD_INVALID);
+  EXPECT_EQ(added, 0u);
+  EXPECT_FALSE(fairlead_net_buffer_is_queued(other_)) << "nothing is added before all operations are understood";
+  operations[1].struct_size = sizeof(operations[1]);
+  EXPECT_EQ(add_all(), FAIRLEAD_TOO_BIG);
+  EXPECT_EQ(added, 1u);
+  EXPECT_FALSE(fairlead_net_buffer_is_queued(larger));
+  deliver();
+  ASSERT_EQ(told_.size(), 2u);
+  for (const Told& each : told_) EXPECT_EQ(each.length, each.queue == FAIRLEAD_NET_PASSIVE_RECEIVE ? 5u : 0u);
+  fairlead_net_buffer_free(larger);
+}
+
 TEST_F(CFaceTest, EachQueueOfABufferMayHaveACallbackOfItsOwn) {
   const auto count = [](const fairlead_net_buffer_event*, void* user) { ++*static_cast<int*>(user); };
   int receives = 0;

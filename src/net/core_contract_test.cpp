@@ -211,6 +211,23 @@ TEST_P(CoreContract, ANumberIsOpenOnceUntilItIsClosed) {
   port_ = core().open_port(kReceiver).value();
 }
 
+// The port's operations end with it. Whoever opens the number next meets nothing of them.
+TEST_P(CoreContract, AClosedPortLeavesNothing) {
+  receive(1, 64);
+  receive(2, 64);
+  std::uint64_t key = 0;
+  const OperationHandle exposed = expose(3, true, key);
+  subject_->send(8);  // its event is never taken
+  core().close_port(port_);
+  port_ = core().open_port(kReceiver).value();
+  EXPECT_FALSE(core().cancel(port_, exposed));
+  expect_no_more();
+  EXPECT_EQ(core().dropped_no_buffer(port_), 0U);
+  subject_->send(8);
+  expect_dropped(1);
+  expect_no_more();
+}
+
 TEST_P(CoreContract, ADynamicNumberIsTheHighestFree) {
   constexpr std::uint32_t kFirst = 35 << 12 | 1;
   std::uint32_t number = 0;

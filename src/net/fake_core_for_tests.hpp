@@ -23,7 +23,8 @@ namespace fairlead::net {
 class FakeCore final : public engine::Core {
  public:
   struct Submitted {
-    char kind = 0;  // r receive, s send, e expose, p put, g get
+    std::uint32_t port = 0;  // its slot
+    char kind = 0;           // r receive, s send, e expose, p put, g get
     std::uint64_t cookie = 0;
     std::uint64_t length = 0;
     engine::RemotePort target{};
@@ -69,7 +70,7 @@ class FakeCore final : public engine::Core {
   void end() {
     has_ended_ = true;
     const std::scoped_lock lock(mutex_);
-    for (const auto& [number, is_open] : ports_) interrupted_.insert(number);
+    for (const auto& [number, dropped_before] : ports_) interrupted_.insert(number);
     changed_.notify_all();
   }
   void drop_message() {
@@ -100,14 +101,14 @@ class FakeCore final : public engine::Core {
   Result<engine::PortHandle> open_port(std::uint32_t number) override {
     if (throws_at_open_) throw std::bad_alloc();
     const std::scoped_lock lock(mutex_);
-    if (!ports_.emplace(number, true).second) return std::unexpected(Error{Status::in_use, 0, "taken"});
-    return engine::PortHandle{number, 1};
+    if (ports_.contains(number)) return std::unexpected(Error{Status::in_use, 0, "taken"});
+    return open(number);
   }
   Result<engine::PortHandle> open_port_dynamic(std::uint32_t first, std::uint32_t count,
                                                std::uint32_t& number) override {
     const std::scoped_lock lock(mutex_);
     for (number = first + count - 1; number >= first; --number) {
-      if (ports_.emplace(number, true).second) return engine::PortHandle{number, 1};
+      if (!ports_.contains(number)) return open(number);
     }
     return std::unexpected(Error{Status::not_available, 0, "none free"});
   }
@@ -115,6 +116,11 @@ class FakeCore final : public engine::Core {
     if (naps_at_close_) std::this_thread::sleep_for(std::chrono::milliseconds(20));
     const std::scoped_lock lock(mutex_);
     ports_.erase(port.slot);
+    std::erase_if(submitted_, [&](const auto& operation) { return operation.second.port == port.slot; });
+    std::erase_if(spares_, [&](std::uint32_t slot) { return !submitted_.contains(slot); });
+    events_.erase(port.slot);
+    interrupted_.erase(port.slot);
+    watching_drops_.erase(port.slot);
   }
 
   Status reserve_events(engine::PortHandle, std::uint32_t count) override {
@@ -128,19 +134,22 @@ class FakeCore final : public engine::Core {
     reserved_ -= count;
   }
 
-  Status post_receive(engine::PortHandle, const engine::Receive& receive, engine::OperationHandle& operation) override {
+  Status post_receive(engine::PortHandle port, const engine::Receive& receive,
+                      engine::OperationHandle& operation) override {
     std::uint64_t size = 0;
     for (const iovec& piece : receive.memory) size += piece.iov_len;
-    return submit({.kind = 'r',
+    return submit(port,
+                  {.kind = 'r',
                    .cookie = receive.cookie,
                    .length = receive.size_min,
                    .size = size,
                    .messages_left = receive.messages_max},
                   operation);
   }
-  void set_spares(engine::PortHandle, const engine::SparePlan& plan) override {
+  void set_spares(engine::PortHandle port, const engine::SparePlan& plan) override {
     const std::scoped_lock lock(mutex_);
     plan_ = plan;
+    plan_port_ = port.slot;
     fill_up();
     if (plan.spares) return;
     for (const std::uint32_t slot : std::set(spares_)) finish(slot, Status::canceled, 0, 0, true, {});
@@ -151,9 +160,10 @@ class FakeCore final : public engine::Core {
     const auto posted = static_cast<std::uint32_t>(spares_.size());
     return {posted, plan_.spares && plan_.length > posted ? plan_.length - posted : 0, posted};
   }
-  Status send(engine::PortHandle, const engine::Send& send, engine::OperationHandle& operation) override {
+  Status send(engine::PortHandle port, const engine::Send& send, engine::OperationHandle& operation) override {
     if (send.part.length > message_size_max()) return Status::message_size;
-    return submit({.kind = 's', .cookie = send.part.cookie, .length = send.part.length, .target = send.to}, operation);
+    return submit(port, {.kind = 's', .cookie = send.part.cookie, .length = send.part.length, .target = send.to},
+                  operation);
   }
   std::size_t send_all(engine::PortHandle port, const engine::RemotePort& to, std::span<const link::SendPart> parts,
                        std::span<engine::OperationHandle> operations, Status& status) override {
@@ -164,21 +174,23 @@ class FakeCore final : public engine::Core {
     }
     return sent;
   }
-  Status expose(engine::PortHandle, const engine::Exposure& exposure, engine::OperationHandle& operation,
+  Status expose(engine::PortHandle port, const engine::Exposure& exposure, engine::OperationHandle& operation,
                 std::uint64_t& key) override {
     key = next_key_++;
-    return submit({.kind = 'e', .cookie = exposure.cookie, .length = exposure.length, .key = key}, operation);
+    return submit(port, {.kind = 'e', .cookie = exposure.cookie, .length = exposure.length, .key = key}, operation);
   }
-  Status put(engine::PortHandle, const engine::Transfer& transfer, engine::OperationHandle& operation) override {
-    return submit({.kind = 'p',
+  Status put(engine::PortHandle port, const engine::Transfer& transfer, engine::OperationHandle& operation) override {
+    return submit(port,
+                  {.kind = 'p',
                    .cookie = transfer.cookie,
                    .length = transfer.length,
                    .target = transfer.target,
                    .key = transfer.key},
                   operation);
   }
-  Status get(engine::PortHandle, const engine::Transfer& transfer, engine::OperationHandle& operation) override {
-    return submit({.kind = 'g',
+  Status get(engine::PortHandle port, const engine::Transfer& transfer, engine::OperationHandle& operation) override {
+    return submit(port,
+                  {.kind = 'g',
                    .cookie = transfer.cookie,
                    .length = transfer.length,
                    .target = transfer.target,
@@ -196,21 +208,22 @@ class FakeCore final : public engine::Core {
   }
 
   bool progress() override { return false; }
-  std::size_t next_events(engine::PortHandle, std::span<engine::Completion> to) override {
+  std::size_t next_events(engine::PortHandle port, std::span<engine::Completion> to) override {
     const std::scoped_lock lock(mutex_);
-    const std::size_t count = std::min(to.size(), events_.size());
-    std::copy_n(events_.begin(), count, to.begin());
-    events_.erase(events_.begin(), events_.begin() + static_cast<std::ptrdiff_t>(count));
+    auto& events = events_[port.slot];
+    const std::size_t count = std::min(to.size(), events.size());
+    std::copy_n(events.begin(), count, to.begin());
+    events.erase(events.begin(), events.begin() + static_cast<std::ptrdiff_t>(count));
     return count;
   }
-  bool has_event(engine::PortHandle) const override {
+  bool has_event(engine::PortHandle port) const override {
     const std::scoped_lock lock(mutex_);
-    return !events_.empty();
+    return has_event_at(port.slot);
   }
   bool wait(engine::PortHandle port, base::Instant deadline) override {
     std::unique_lock lock(mutex_);
     ++waits_;
-    const auto is_over = [&] { return !events_.empty() || interrupted_.contains(port.slot); };
+    const auto is_over = [&] { return has_event_at(port.slot) || interrupted_.contains(port.slot); };
     const auto until = std::chrono::steady_clock::time_point(deadline.time_since_epoch());
     if (deadline == base::kNever) {
       changed_.wait(lock, is_over);
@@ -218,7 +231,7 @@ class FakeCore final : public engine::Core {
       changed_.wait_until(lock, until, is_over);
     }
     interrupted_.erase(port.slot);
-    return !events_.empty();
+    return has_event_at(port.slot);
   }
   void interrupt(engine::PortHandle port) override {
     const std::scoped_lock lock(mutex_);
@@ -231,9 +244,9 @@ class FakeCore final : public engine::Core {
     const std::scoped_lock lock(mutex_);
     watching_drops_.insert(port.slot);
   }
-  std::uint64_t dropped_no_buffer(engine::PortHandle) const override {
+  std::uint64_t dropped_no_buffer(engine::PortHandle port) const override {
     const std::scoped_lock lock(mutex_);
-    return dropped_;
+    return dropped_ - ports_.at(port.slot);
   }
   observe::EngineFacts facts() const override {
     return {.path = "fake", .counters = {{"fake.submissions", next_slot_}}, .peers = {}};
@@ -246,6 +259,14 @@ class FakeCore final : public engine::Core {
  private:
   static constexpr std::uint32_t kEventsMax = 1U << 20;
 
+  engine::PortHandle open(std::uint32_t number) {
+    ports_.emplace(number, dropped_);
+    return {number, 1};
+  }
+  bool has_event_at(std::uint32_t port) const {
+    const auto found = events_.find(port);
+    return found != events_.end() && !found->second.empty();
+  }
   void fill_up() {
     while (spares_.size() < plan_.length && post_spare()) continue;
   }
@@ -259,7 +280,8 @@ class FakeCore final : public engine::Core {
     --granted_;
     spare->operation = {next_slot_++, 1};
     spares_.insert(spare->operation.slot);
-    submitted_.emplace(spare->operation.slot, Submitted{.kind = 'r',
+    submitted_.emplace(spare->operation.slot, Submitted{.port = plan_port_,
+                                                        .kind = 'r',
                                                         .cookie = spare->cookie,
                                                         .length = plan_.size_min,
                                                         .size = plan_.spares->size(),
@@ -284,22 +306,24 @@ class FakeCore final : public engine::Core {
     interrupted_.merge(std::exchange(watching_drops_, {}));
     changed_.notify_all();
   }
-  Status submit(const Submitted& operation, engine::OperationHandle& handle) {
+  Status submit(engine::PortHandle port, Submitted operation, engine::OperationHandle& handle) {
     if (next_failure_ != Status::ok) return next_failure_.exchange(Status::ok);
     const std::scoped_lock lock(mutex_);
+    operation.port = port.slot;
     handle = {next_slot_++, 1};
     submitted_.emplace(handle.slot, operation);
     return Status::ok;
   }
   void finish(std::uint32_t slot, Status status, std::uint64_t length, std::uint64_t offset, bool is_final,
               const engine::RemotePort& source) {
-    events_.push_back({.cookie = submitted_.at(slot).cookie,
-                       .length = length,
-                       .offset = offset,
-                       .time_ns = base::MonotonicClock::now().time_since_epoch().count(),
-                       .source = source,
-                       .status = status,
-                       .is_final = is_final});
+    const Submitted& operation = submitted_.at(slot);
+    events_[operation.port].push_back({.cookie = operation.cookie,
+                                       .length = length,
+                                       .offset = offset,
+                                       .time_ns = base::MonotonicClock::now().time_since_epoch().count(),
+                                       .source = source,
+                                       .status = status,
+                                       .is_final = is_final});
     if (is_final) submitted_.erase(slot);
     if (is_final && spares_.erase(slot) > 0) fill_up();
     changed_.notify_all();
@@ -308,11 +332,12 @@ class FakeCore final : public engine::Core {
   const base::SocketAddress address_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<std::uint32_t, bool> ports_;
+  std::map<std::uint32_t, std::uint64_t> ports_;  // what was dropped before each was opened, by number
   std::map<std::uint32_t, Submitted> submitted_;  // by slot, in the order of submission
-  std::deque<engine::Completion> events_;         // of all ports; only one port may have operations
+  std::map<std::uint32_t, std::deque<engine::Completion>> events_;  // by port
   std::set<std::uint32_t> interrupted_, watching_drops_;
   engine::SparePlan plan_;
+  std::uint32_t plan_port_ = 0;
   std::set<std::uint32_t> spares_;  // slots
   std::atomic<std::uint32_t> granted_ = 0;
   std::uint32_t next_slot_ = 0;
