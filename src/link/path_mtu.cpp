@@ -40,7 +40,10 @@ void PathMtu::set_goal(std::uint32_t goal, base::Instant now) {
     return test(goal, now);
   }
   size_ = std::min(size_, goal);
-  if (is_testing() && tested_ > goal) search(now);
+  // The limit may be lower than what was under test, and still more than the path carries.
+  if (failed_ > goal) failed_ = kNone;  // which says nothing about the new limit
+  if (!is_testing() || tested_ <= goal) return;
+  goal > kLeast ? test(goal, now) : search(now);
 }
 
 void PathMtu::test(std::uint32_t size, base::Instant now) {

@@ -27,15 +27,20 @@ struct Path {
     const base::Instant end = now + span;
     for (int steps = 0; steps < 100'000 && next(is_in_use) <= end; ++steps) {
       now = std::max(now, next(is_in_use));
-      mtu.on_timer(2ms, now);
-      while (const std::uint32_t length = mtu.wanted()) {
-        const wire::Sequence number = mtu.number();
-        mtu.on_sent();
-        ++probes;
-        if (length <= carries) mtu.on_answer(number, now);
-      }
+      pass();
     }
     now = end;
+  }
+  /// One call of the timer, and the answers to its probes.
+  void pass() {
+    now = std::max(now, std::min(next(true), now + 1h));
+    mtu.on_timer(2ms, now);
+    while (const std::uint32_t length = mtu.wanted()) {
+      const wire::Sequence number = mtu.number();
+      mtu.on_sent();
+      ++probes;
+      if (length <= carries) mtu.on_answer(number, now);
+    }
   }
 };
 
@@ -145,6 +150,25 @@ TEST(PathMtu, FollowsWhatTheKernelSaysAtOnce) {
   EXPECT_EQ(path.mtu.size(), 1452U) << "wider only when proven";
   path.run(1s);
   EXPECT_EQ(path.mtu.size(), 8972U);
+}
+
+TEST(PathMtu, ALowerLimitDuringATestIsTestedToo) {
+  Path path{.carries = 1400};
+  path.mtu.open(8972, path.now);
+  path.mtu.set_goal(1472, path.now);  // of a peer with an interface of another kind
+  EXPECT_TRUE(path.mtu.is_testing());
+  path.run(1s);
+  EXPECT_EQ(path.mtu.size(), 1372U);
+}
+
+TEST(PathMtu, ALowerLimitIsReachedAlthoughALongerSizeWasDisproven) {
+  Path path{.carries = 1472};
+  path.mtu.open(8972, path.now);
+  for (int step = 0; step < 100 && path.mtu.size() > PathMtu::kLeast; ++step) path.pass();
+  ASSERT_EQ(path.mtu.size(), PathMtu::kLeast);
+  path.mtu.set_goal(1472, path.now);
+  path.run(1s);
+  EXPECT_EQ(path.mtu.size(), 1472U);
 }
 
 TEST(PathMtu, TellsThatNotEvenTheLeastPasses) {
