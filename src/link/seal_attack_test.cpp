@@ -10,6 +10,16 @@ namespace {
 
 using namespace testing;
 
+std::vector<std::byte> reset_of(std::uint64_t token) {
+  wire::Header header;
+  header.kind = wire::Kind::reset;
+  header.token = token;
+  std::vector<std::byte> reset(wire::kSegmentHeaderBytes);
+  wire::encode(header, reset.data());
+  wire::add_checksum(reset, {});
+  return reset;
+}
+
 TEST(LinkSealAttack, NoBitOfASegmentMayBeChanged) {
   World world(13, {}, 2, all_with_psk(13));
   open_session(world);
@@ -53,13 +63,7 @@ TEST(LinkSealAttack, AForgedResetMakesUsAskAndLosesNothing) {
     world.send(0, 1, 100'000);
     world.send(1, 0, 500);
     world.run_for(200us);
-    wire::Header header;
-    header.kind = wire::Kind::reset;
-    header.token = token;
-    std::vector<std::byte> reset(wire::kSegmentHeaderBytes);
-    wire::encode(header, reset.data());
-    wire::add_checksum(reset, {});
-    world.inject(1, 0, reset);
+    world.inject(1, 0, reset_of(token));
   }
   world.run_until_ended();
   world.expect_all_delivered();
@@ -70,6 +74,24 @@ TEST(LinkSealAttack, AForgedResetMakesUsAskAndLosesNothing) {
   EXPECT_EQ(world.ends[0].link->next_deadline(), base::kNever);
 }
 
+TEST(LinkSealAttack, AForgedResetOfANewSessionEndsNothingEither) {
+  World world(14, {}, 2, all_with_psk(14));
+  int dropped = 0;
+  world.weather.drops = [&](std::size_t from, std::span<const std::byte> bytes) {
+    if (from != 0 || header_of(bytes).kind != wire::Kind::data || dropped > 0) return false;
+    ++dropped;  // the first segment, which would have shown the responder that its answer arrived
+    world.inject(1, 0, reset_of(header_of(bytes).token));
+    return true;
+  };
+  world.send(0, 1, 500);
+  world.run_until_ended();
+  world.expect_all_delivered();
+  EXPECT_EQ(dropped, 1);
+  EXPECT_EQ(counted(world, 0).resets_doubted, 1U);
+  EXPECT_EQ(counted(world, 0).sessions_opened, 1U);
+  EXPECT_EQ(counted(world, 1).sessions_opened, 1U);
+}
+
 TEST(LinkSealAttack, AForgedResetOfAQuietSessionEndsNothingEither) {
   World world(15, {}, 2, all_with_psk(15));
   std::uint64_t token = 0;
@@ -78,13 +100,7 @@ TEST(LinkSealAttack, AForgedResetOfAQuietSessionEndsNothingEither) {
     return false;
   };
   open_session(world);
-  wire::Header header;
-  header.kind = wire::Kind::reset;
-  header.token = token;
-  std::vector<std::byte> reset(wire::kSegmentHeaderBytes);
-  wire::encode(header, reset.data());
-  wire::add_checksum(reset, {});
-  world.inject(1, 0, reset);
+  world.inject(1, 0, reset_of(token));
   world.run_for(1s);
   EXPECT_EQ(counted(world, 0).resets_doubted, 1U);
   EXPECT_EQ(counted(world, 0).sessions_lost, 0U);

@@ -84,6 +84,8 @@ void Sessions::on_sealed_hello(const base::SocketAddress& from, const wire::Fram
   if (greetings_.is_own(inner.hello)) return context_.counters.refuse(Refusal::bad_handshake);
   peer = peer_of_hello(from, datagram_size_max, now);
   if (peer == nullptr) return context_.counters.refuse(Refusal::table_full);
+  // A peer that doubts our candidate has received our answer, so the candidate is its session.
+  if (peer->candidate && peer->candidate->sealed && peer->candidate->ours.token == inner.session) promote(*peer, now);
   const bool is_ours = is_of_our_session(*peer, inner);
   if (!is_ours && !offer_sealed_candidate(*peer, inner.hello, *handshake, *ephemeral, now)) {
     context_.counters.refuse(Refusal::no_memory);
