@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,16 +33,15 @@ class Worker {
   std::string own_ip() const { return ip_text(connection_.own_address()); }
   const char* environment(std::string_view name) const;
 
-  /// Returns all ranks' parts in rank order. Calls `meanwhile` repeatedly until they have come.
+  /// Returns all ranks' parts in rank order. Calls `meanwhile` repeatedly until they have come; its argument asks it to
+  /// return as soon as they have.
   template <typename Meanwhile>
   std::vector<std::byte> gather(std::span<const std::byte> part, Meanwhile&& meanwhile) {
-    begin_gather(part);
-    while (!is_gathered_.load(std::memory_order_acquire)) meanwhile();
+    const std::stop_token come = begin_gather(part);
+    while (!come.stop_requested()) meanwhile(come);
     const std::scoped_lock lock(mutex_);
     return std::move(gathered_);
   }
-  /// Readable when the parts of a gather have come; -1 if there is no such descriptor.
-  int news() const { return news_; }
   /// Ends the job; does not return.
   [[noreturn]] void exit(int code);
   /// Call when a rank is gone. If the console soon announces the end of the job, waits for this process to end. Returns
@@ -55,20 +55,19 @@ class Worker {
  private:
   Worker(Connection connection) : connection_(std::move(connection)) {}
   bool start(const JobAddress& job, std::int32_t wanted_rank, std::string& error);
-  void begin_gather(std::span<const std::byte> part);
+  std::stop_token begin_gather(std::span<const std::byte> part);
   void serve();
   [[noreturn]] void end(int code);
 
   const base::ProcessMark mark_;
   Connection connection_;
-  int news_ = -1;  // stays open until the process ends
   std::int32_t rank_ = 0;
   StartInfo info_;
   std::vector<char> environment_;  // consecutive 0-terminated strings
-  std::mutex mutex_;               // guards gathered_
+  std::mutex mutex_;               // guards gathered_ and come_
   std::mutex sending_;             // serialises sending on the connection
   std::vector<std::byte> gathered_;
-  std::atomic<bool> is_gathered_{false};
+  std::stop_source come_{std::nostopstate};  // of the present gather
   std::atomic<bool> is_leaving_{false};  // the application's own thread is ending the process
   std::atomic<int> gathers_{0};
   std::condition_variable told_;

@@ -1,17 +1,18 @@
 // Determines the role of this process in a job, and starts it.
 
 #include <arpa/inet.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <mutex>
+#include <stop_token>
 
 #include <fmt/format.h>
 
@@ -26,7 +27,6 @@ namespace fairlead::amudp {
 namespace {
 
 constexpr int kUsage = 2;
-constexpr int kLooksBeforeSleep = 50;
 std::unique_ptr<Worker> the_worker;
 eb_t the_bundle = nullptr;
 
@@ -142,6 +142,12 @@ std::unique_ptr<Worker> join_by_pmix(int depth) {
   return join_or_refuse(*job, launched->rank);
 }
 
+void sleep_until_they_come(const std::stop_token& come) {
+  std::mutex mutex;
+  std::unique_lock lock(mutex);
+  std::condition_variable_any().wait(lock, come, [] { return false; });
+}
+
 // Opens the endpoint of this rank, with all other ranks in its translation table.
 int open_endpoint(Worker& job, eb_t* bundle, ep_t* endpoint) {
   AM_Init_AMUDP_NDEBUG();
@@ -154,7 +160,7 @@ int open_endpoint(Worker& job, eb_t* bundle, ep_t* endpoint) {
   mine.tag = (job.job() << 24 ^ static_cast<unsigned>(job.rank())) | 2;  // never AM_NONE or AM_ALL
   AM_SetTag(*endpoint, mine.tag);
   the_bundle = *bundle;
-  const auto all = job.gather(std::as_bytes(std::span(&mine, 1)), [] { usleep(500); });
+  const auto all = job.gather(std::as_bytes(std::span(&mine, 1)), sleep_until_they_come);
   if (all.size() != sizeof mine * static_cast<std::size_t>(job.processes())) return AM_ERR_RESOURCE;
   AM_SetNumTranslations(*endpoint, job.processes());
   for (int i = 0; i < job.processes(); ++i) {
@@ -165,22 +171,11 @@ int open_endpoint(Worker& job, eb_t* bundle, ep_t* endpoint) {
   return AM_SetExpectedResources(*endpoint, job.processes(), job.depth());
 }
 
-// Serves the bundle while the other ranks come. It polls at first and while messages come, and sleeps otherwise. A
-// sleep inside the bundle would not notice that they have come.
-void serve_meanwhile(int& looks) {
-  constexpr int kLookAfter = 100;  // ms; for request timeouts, and replies that found no room
+// Serves the bundle while the other ranks come.
+void serve_until_they_come(const std::stop_token& come) {
   fairlead::am::Bundle* bundle = library().is_bundle(the_bundle) ? the_bundle->bundle.get() : nullptr;
-  if (bundle != nullptr && looks < kLooksBeforeSleep) {
-    ++looks;
-    bundle->poll();
-    return;
-  }
-  if (bundle != nullptr) bundle->poll();
-  if (bundle != nullptr && !bundle->arm()) return;
-  const int messages = bundle != nullptr ? bundle->descriptor() : -1;
-  std::array<pollfd, 2> woken{{{the_worker->news(), POLLIN, 0}, {messages, POLLIN, 0}}};
-  poll(woken.data(), woken.size(), kLookAfter);
-  if (woken[1].revents != 0 && AMUDP_PoliteSync == 0) looks = 0;
+  if (bundle == nullptr || bundle->wait(fairlead::kNever, come) == fairlead::Status::bad_state)
+    sleep_until_they_come(come);
 }
 
 // Starts the job as its console; ends with it.
@@ -305,8 +300,7 @@ int AMUDP_SPMDAllGather(void* source, void* destination, size_t length) {
       length > kFrameMax / static_cast<unsigned>(worker()->processes()))
     return fail(AM_ERR_BAD_ARG, "AMX_SPMDAllGather", "want a source, a destination, and at most 256 MiB in all");
   if (worker()->is_inherited()) return fail(AM_ERR_RESOURCE, "AMX_SPMDAllGather", "a child of fork() is no rank");
-  int looks = AMUDP_PoliteSync ? kLooksBeforeSleep : 0;
-  const auto all = worker()->gather({static_cast<const std::byte*>(source), length}, [&] { serve_meanwhile(looks); });
+  const auto all = worker()->gather({static_cast<const std::byte*>(source), length}, serve_until_they_come);
   if (all.size() != length * static_cast<std::size_t>(worker()->processes()))
     return fail(AM_ERR_RESOURCE, "AMX_SPMDAllGather", "the ranks gave parts of different lengths");
   if (!all.empty()) std::memcpy(destination, all.data(), all.size());

@@ -1,5 +1,4 @@
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -37,11 +36,6 @@ std::unique_ptr<Worker> Worker::join(const JobAddress& job, std::int32_t wanted_
     return nullptr;
   }
   std::unique_ptr<Worker> worker(new Worker(std::move(*connection)));
-  worker->news_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (worker->news_ < 0) {
-    error = fmt::format("no event descriptor: {}: raise the limit of open files", std::strerror(errno));
-    return nullptr;
-  }
   return worker->start(job, wanted_rank, error) ? std::move(worker) : nullptr;
 }
 
@@ -88,13 +82,16 @@ const char* Worker::environment(std::string_view name) const {
   return nullptr;
 }
 
-void Worker::begin_gather(std::span<const std::byte> part) {
-  eventfd_t ignored = 0;
-  eventfd_read(news_, &ignored);
-  is_gathered_.store(false, std::memory_order_relaxed);
+std::stop_token Worker::begin_gather(std::span<const std::byte> part) {
+  std::stop_source come;
+  {
+    const std::scoped_lock lock(mutex_);
+    come_ = come;
+  }
   gathers_.fetch_add(1, std::memory_order_relaxed);
   const std::scoped_lock lock(sending_);
   connection_.send(Frame::gather, 0, part);
+  return come.get_token();
 }
 
 // The thread: receives what the console sends, and reports that this process lives.
@@ -111,12 +108,13 @@ void Worker::serve() {
     bool is_by_wish = false;
     while (auto frame = connection_.next()) {
       if (frame->head.kind == Frame::gather) {
+        std::stop_source come(std::nostopstate);
         {
           const std::scoped_lock lock(mutex_);
           gathered_ = std::move(frame->payload);
+          come = come_;
         }
-        is_gathered_.store(true, std::memory_order_release);
-        eventfd_write(news_, 1);
+        come.request_stop();
       } else if (frame->head.kind == Frame::exit) {
         code = frame->head.number;
         is_by_wish = frame->payload.empty();

@@ -117,13 +117,18 @@ Status Bundle::poll() {
 }
 
 Status Bundle::wait(Instant deadline) {
+  return wait(deadline, {});
+}
+
+Status Bundle::wait(Instant deadline, const std::stop_token& stop) {
   if (state_->is_inherited() || is_in_handler()) return Status::bad_state;
   const base::Instant until(deadline == kNever ? base::kNever : base::Instant(deadline.time_since_epoch()));
   BundleState::Lock lock(state_->lock);
   bool has_news = false;
   while ((has_news ? state_->serve(lock) : state_->poll(lock)) == 0) {
     if (base::MonotonicClock::now() >= until) return Status::timed_out;
-    has_news = !has_news && state_->pause(lock, until);
+    if (stop.stop_requested()) return Status::canceled;
+    has_news = !has_news && state_->pause(lock, until, stop);
   }
   return Status::ok;
 }

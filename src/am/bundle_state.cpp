@@ -24,11 +24,6 @@ BundleState::BundleState(Bundle& its_face, std::shared_ptr<DomainState> its_doma
 
 BundleState::~BundleState() = default;
 
-EndpointState* BundleState::find(const Endpoint& endpoint) const {
-  const auto found = std::ranges::find(endpoints, &endpoint, [](const auto& each) { return &each->face; });
-  return found == endpoints.end() ? nullptr : found->get();
-}
-
 std::unique_ptr<EndpointState> BundleState::take_out(Endpoint& endpoint) {
   std::unique_lock sleeper(waiting, std::try_to_lock);
   while (!sleeper) {
@@ -103,7 +98,7 @@ unsigned BundleState::serve(Lock& held) {
   return returned - returned_before;
 }
 
-bool BundleState::pause(Lock& held, base::Instant deadline) {
+bool BundleState::pause(Lock& held, base::Instant deadline, const std::stop_token& stop) {
   std::array<engine::PortHandle, Bundle::kEndpointsMax> ports;
   const std::size_t count = endpoints.size();
   pace.stop();
@@ -113,6 +108,10 @@ bool BundleState::pause(Lock& held, base::Instant deadline) {
     if (!endpoints[i]->held.empty()) deadline = std::min(deadline, now + kHeldAgain);
   }
   if (outstanding() != 0) deadline = std::min(deadline, now + kSleepMax);
+  // The first port wakes whoever sleeps: this thread, or the one that it waits for.
+  const std::stop_callback wake(stop, [core = domain->core.get(), count, port = ports[0]] {
+    if (count != 0) core->interrupt(port);
+  });
   std::unique_lock sleeper(waiting, std::try_to_lock);
   if (!sleeper) {
     // Wait until the sleeping thread wakes: what woke it may concern this thread, too.

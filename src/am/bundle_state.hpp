@@ -10,6 +10,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <vector>
 
 #include <fairlead/am/bundle.hpp>
@@ -29,7 +30,6 @@ struct BundleState {
   using Lock = std::unique_lock<BundleLock>;
 
   bool is_inherited() const { return domain->is_inherited(); }
-  EndpointState* find(const Endpoint& endpoint) const;
   /// Removes the endpoint while nobody sleeps on it.
   std::unique_ptr<EndpointState> take_out(Endpoint& endpoint);
   void put_in(std::unique_ptr<EndpointState> endpoint);
@@ -37,9 +37,9 @@ struct BundleState {
   unsigned poll(Lock& lock);
   /// The same without progress, for what has arrived.
   unsigned serve(Lock& lock);
-  /// Sleeps until something arrives, at the latest until `deadline`. Releases the lock meanwhile. Returns true if a
-  /// port has news.
-  bool pause(Lock& lock, base::Instant deadline);
+  /// Sleeps until something arrives or a stop is requested, at the latest until `deadline`. Releases the lock meanwhile.
+  /// Returns true if a port has news.
+  bool pause(Lock& lock, base::Instant deadline, const std::stop_token& stop = {});
   /// Wakes the sleeper, because it must take something new into account. The caller holds the lock.
   void rouse();
   bool has_message() const;

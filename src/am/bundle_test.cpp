@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <limits>
+#include <stop_token>
 #include <thread>
 
 #include "am/pair_for_tests.hpp"
@@ -75,6 +76,25 @@ TEST_P(Bundles, WaitEndsWithAMessageOrTheDeadline) {
   EXPECT_EQ(a.seen.size(), 3u);
 }
 
+TEST_P(Bundles, WaitEndsWhenAStopIsRequested) {
+  const auto waits_with = [&](const std::stop_token& stop) {
+    return a.bundle->wait(std::chrono::steady_clock::now() + 60s, stop);
+  };
+  std::stop_source before;
+  before.request_stop();
+  EXPECT_EQ(waits_with(before.get_token()), Status::canceled);
+  for (int i = 0; i < 10; ++i) {
+    std::stop_source stop;
+    std::atomic<Status> result{Status::ok};
+    std::thread sleeper([&] { result = waits_with(stop.get_token()); });
+    std::this_thread::sleep_for(i % 2 * 10ms);  // mostly asleep, or mostly not yet
+    stop.request_stop();
+    sleeper.join();
+    EXPECT_EQ(result.load(), Status::canceled);
+  }
+  run_good_requests(10);
+}
+
 // Detects a sleeper that wakes every 100 ms: each sleep is a voluntary context switch.
 TEST_P(Bundles, SleepWithoutWakingWhileNothingIsAwaited) {
   const auto sleeps = [] {
@@ -131,6 +151,22 @@ TEST_P(Bundles, InterruptModeServesWhileTheApplicationComputes) {
 class ParallelBundles : public Bundles {
   BundleMode mode() override { return BundleMode::parallel; }
 };
+
+TEST_P(ParallelBundles, AStopEndsTheWaitOfOneThreadOfTwo) {
+  std::atomic<bool> is_done{false};
+  std::stop_source stop;
+  std::thread other([&] {
+    while (!is_done) a.bundle->wait(std::chrono::steady_clock::now() + 100ms);
+  });
+  std::atomic<Status> result{Status::ok};
+  std::thread stopped([&] { result = a.bundle->wait(std::chrono::steady_clock::now() + 60s, stop.get_token()); });
+  std::this_thread::sleep_for(10ms);
+  stop.request_stop();
+  stopped.join();
+  EXPECT_EQ(result.load(), Status::canceled);
+  is_done = true;
+  other.join();
+}
 
 TEST_P(ParallelBundles, ManyThreadsSendAndServeAtOnce) {
   static std::atomic<int> requests, replies;

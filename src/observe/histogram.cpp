@@ -24,7 +24,6 @@ void Histogram::record(base::Duration time, std::uint64_t times) noexcept {
   const std::int64_t clipped = std::clamp<std::int64_t>(time.count(), 0, kLongest.count());
   buckets_[bucket_of(static_cast<std::uint64_t>(clipped))] += times;
   count_ += times;
-  sum_ += static_cast<std::uint64_t>(clipped) * times;
   shortest_ = std::min(shortest_, clipped);
   longest_ = std::max(longest_, clipped);
 }
@@ -32,13 +31,8 @@ void Histogram::record(base::Duration time, std::uint64_t times) noexcept {
 void Histogram::add(const Histogram& other) noexcept {
   for (std::size_t i = 0; i < kBuckets; ++i) buckets_[i] += other.buckets_[i];
   count_ += other.count_;
-  sum_ += other.sum_;
   shortest_ = std::min(shortest_, other.shortest_);
   longest_ = std::max(longest_, other.longest_);
-}
-
-base::Duration Histogram::mean() const noexcept {
-  return count_ == 0 ? base::Duration{} : base::Duration{static_cast<std::int64_t>(sum_ / count_)};
 }
 
 base::Duration Histogram::percentile(double percent) const noexcept {

@@ -24,7 +24,6 @@ class Histogram {
   /// Exact values, not rounded to a bucket; zero if nothing was recorded.
   base::Duration shortest() const noexcept { return count_ == 0 ? base::Duration{} : base::Duration{shortest_}; }
   base::Duration longest() const noexcept { return base::Duration{longest_}; }
-  base::Duration mean() const noexcept;
   /// Returns the time that `percent` of the samples do not exceed (50: median), as the middle of its bucket. Zero if
   /// nothing was recorded.
   base::Duration percentile(double percent) const noexcept;
@@ -39,7 +38,6 @@ class Histogram {
   static std::uint64_t middle_of(std::size_t bucket) noexcept;
 
   std::uint64_t count_ = 0;
-  std::uint64_t sum_ = 0;
   std::int64_t shortest_ = kLongest.count();
   std::int64_t longest_ = 0;
   std::array<std::uint64_t, kBuckets> buckets_{};

@@ -108,10 +108,6 @@ Json run_json(std::string_view role, const RunFacts& run) {
 
 }  // namespace
 
-std::string_view short_name(net::QueueKind kind) {
-  return kShortNames.at(std::to_underlying(kind));
-}
-
 std::string server_report(const RunFacts& run, const ServerFigures& figures, bool is_verbose) {
   std::string text =
       fmt::format("server {}, {:.3f} s\n{}", run.address, seconds(run.duration), queue_table(run.queues));

@@ -29,7 +29,4 @@ std::string client_report(const RunFacts& run, const ClientFigures& figures, con
 std::string server_json(const RunFacts& run, const ServerFigures& figures);
 std::string client_json(const RunFacts& run, const ClientFigures& figures, const BulkpingClientOptions& options);
 
-/// Returns Motr's short name: "mRECV", "mSEND", "pRECV", ...
-std::string_view short_name(net::QueueKind kind);
-
 }  // namespace fairlead::tools

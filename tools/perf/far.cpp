@@ -7,6 +7,7 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "base/shown.hpp"
 #include "tools/base/now.hpp"
 #include "tools/perf/far_end.hpp"
 #include "tools/perf/tcp.hpp"

@@ -152,7 +152,7 @@ typedef enum { AM_SEQ, AM_PAR, AM_NUM_BUNDLE_MODES } amudp_bundle_mode_t;
 
 /* ---- the library */
 
-extern int AMUDP_PoliteSync;         /* not 0: barriers and gathers sleep at once, without polling first */
+extern int AMUDP_PoliteSync;         /* no effect: barriers and gathers always spin for a moment, then sleep */
 extern int AMX_VerboseErrors;        /* not 0: a line on stderr explains each error */
 extern int AMX_SilentMode;           /* no effect: the library writes only errors */
 extern const char* AMX_ProcessLabel; /* each line on stderr begins with it */

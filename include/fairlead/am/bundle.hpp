@@ -2,6 +2,7 @@
 // A bundle is the unit of polling and waiting: a set of endpoints of one process.
 
 #include <memory>
+#include <stop_token>
 
 #include <fairlead/am/domain.hpp>
 #include <fairlead/am/endpoint.hpp>
@@ -38,6 +39,8 @@ class Bundle {
   /// once. It spins for a moment, then sleeps. If no requests are outstanding, only a message wakes it. timed_out;
   /// bad_state: called in a handler.
   Status wait(Instant deadline = kNever);
+  /// The same, but another thread can end it at once, by a stop request: canceled.
+  Status wait(Instant deadline, const std::stop_token& stop);
   bool has_message() const;
 
   /// For the program's own epoll loop. The descriptor becomes readable when a message is there and arm() was called
