@@ -65,7 +65,7 @@ constexpr std::array<OptionRow, static_cast<std::size_t>(Option::count_)> kTable
      "kernel send buffer to request"},
     {"hot_peers", "peers", kUdp.hot_sockets_max, 0, 64, "FAIRLEAD_HOT_PEERS",
      "busiest peers that get a connected socket of their own"},
-    {"datagram_size", "bytes", kLink.datagram_size_max, 1200, 65000, "FAIRLEAD_DATAGRAM_SIZE",
+    {"datagram_size", "bytes", kLink.datagram_size_max, 1200, 65507, "FAIRLEAD_DATAGRAM_SIZE",
      "largest UDP payload of one datagram; the route's MTU lowers it further"},
     {"window_segments", "segments", kLink.window_segments, 64, 4096, "FAIRLEAD_WINDOW_SEGMENTS",
      "segments in flight to one peer; a power of two"},

@@ -15,7 +15,7 @@ struct LinkOptions {
   base::SocketAddress own{};  // this side's address, to detect that it is translated on the way; port 0: unknown
 
   // Sizes of messages and segments, in bytes.
-  std::uint32_t datagram_size_max = 65'000;  // largest datagram to send or to announce; 1200..65000
+  std::uint32_t datagram_size_max = 65'507;  // largest datagram to send or to announce; 1200..65507
   std::uint32_t command_segment_max = 1472;  // size up to which waiting tiny messages are packed; 1200..1920
   std::uint32_t tiny_max = 768;              // messages up to this use the command channel; 0..embedded_max
   std::uint32_t embedded_max = 768;          // messages up to this are copied at submission; 0..1024

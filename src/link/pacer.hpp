@@ -47,7 +47,7 @@ class Pacer {
  private:
   static constexpr double kGain = 1.25;
   static constexpr base::Duration kBurst = std::chrono::microseconds(20), kLateMost = std::chrono::milliseconds(1);
-  static constexpr std::uint32_t kBurstMost = 65'000;
+  static constexpr std::uint32_t kBurstMost = 65'507;
 
   base::Instant next_{};
   bool is_waiting_ = false;

@@ -33,8 +33,8 @@ TEST(Pacer, SpreadsAWindowOverTheTimeThatThePathTakesForIt) {
 TEST(Pacer, LetsBurstsPassThatLastThePathAMomentOnly) {
   EXPECT_EQ(Pacer::burst(10 * kGigabitRate, kPacedSegment), 25'000U);
   EXPECT_EQ(Pacer::burst(kGigabitRate / 100, kPacedSegment), 2 * kPacedSegment);
-  EXPECT_EQ(Pacer::burst(100 * kGigabitRate, kPacedSegment), 65'000U);
-  EXPECT_EQ(Pacer::burst(0, kPacedSegment), 65'000U);
+  EXPECT_EQ(Pacer::burst(100 * kGigabitRate, kPacedSegment), 65'507U);
+  EXPECT_EQ(Pacer::burst(0, kPacedSegment), 65'507U);
 }
 
 TEST(Pacer, RestGivesNoRightToALongBurst) {

@@ -19,7 +19,7 @@ constexpr base::Duration kHintsApart = 1s;
 constexpr base::Duration kSearchAfter = 2s, kSearchAfterMost = 600s;
 
 // UDP payloads of usual MTUs: IPv6's minimum, tunnels, Ethernet over IPv6 and IPv4, jumbo frames, loopback.
-constexpr std::array<std::uint32_t, 10> kUsual{1232, 1372, 1412, 1452, 1472, 4052, 8952, 8972, 16'356, 65'000};
+constexpr std::array<std::uint32_t, 10> kUsual{1232, 1372, 1412, 1452, 1472, 4052, 8952, 8972, 16'356, 65'507};
 
 }  // namespace
 
