@@ -56,6 +56,7 @@ TEST(Doctor, NamesAVariableThatSetsNothing) {
   const Finished finished = run({"env", "FAIRLEAD_GIVEUP=1", FAIRLEAD_COMMAND, "doctor"}, 60s);
   EXPECT_EQ(finished.exit_code, 1);
   EXPECT_THAT(finished.output, HasSubstr("FAIRLEAD_GIVE_UP_AFTER"));
+  EXPECT_THAT(finished.output, Not(HasSubstr("FAIRLEAD_GIVEUP=1")));  // no "ok" beside the complaint
 }
 
 struct BadSetting {

@@ -76,6 +76,23 @@ TEST_F(Fairleadd, CarriesMessagesAndBulkBetweenTwoPrograms) {
   EXPECT_FALSE(std::filesystem::exists(socket()));
 }
 
+// As docs/host.md shows it: the daemon chooses the port for both, and gives both the same engine.
+TEST_F(Fairleadd, CarriesMessagesBetweenTwoProgramsOfOneEngine) {
+  const auto daemon = start();
+  address_ = "127.0.0.1@udp:*:39:12";
+  const auto server = start_server();
+  const std::string words = server->output();
+  const std::size_t at = words.find("127.0.0.1@udp:");
+  ASSERT_NE(at, words.npos) << words;
+  address_ = words.substr(at, words.find(',', at) - at);
+  const Finished finished = run(client("5"));
+  EXPECT_EQ(finished.exit_code, 0) << finished.error_output;
+  address_.replace(address_.rfind(':'), address_.npos, ":13");  // no machine has this one
+  const Finished refused = run(client("1"));
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.error_output, HasSubstr("has no transfer machine 39:13"));
+}
+
 TEST_F(Fairleadd, AKilledOneEndsItsApplicationsWithItsCauseAndComesBack) {
   auto daemon = start();
   const auto server = start_server();

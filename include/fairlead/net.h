@@ -63,8 +63,8 @@ typedef enum fairlead_status {
   FAIRLEAD_BAD_STATE,     /**< the object is not in a state that allows this */
   FAIRLEAD_UNREACHABLE,   /**< never heard from the peer */
   FAIRLEAD_SILENT,        /**< the peer was heard before, but stopped acknowledging */
-  FAIRLEAD_RESTARTED,     /**< the peer's engine is a new incarnation */
-  FAIRLEAD_REFUSED,       /**< no process listens at the peer's address */
+  FAIRLEAD_RESTARTED,     /**< the peer's engine is a new incarnation, or the host engine has ended */
+  FAIRLEAD_REFUSED,       /**< nobody listens there, or the peer refuses: no such machine, closed, other key */
   FAIRLEAD_NO_MEMORY,     /**< memory, or a bounded pool, is exhausted */
   FAIRLEAD_IN_USE,        /**< the address is taken */
   FAIRLEAD_NOT_AVAILABLE, /**< no free address left, or not local */

@@ -9,12 +9,12 @@ namespace fairlead {
 
 /// One row: an unsigned number with its unit.
 struct OptionRow {
-  std::string_view name;  ///< "ack_delay"
-  std::string_view unit;  ///< "us", "bytes", "segments", ...
-  std::uint64_t value_default;
-  std::uint64_t value_min, value_max;
-  std::string_view environment;  ///< "FAIRLEAD_ACK_DELAY"
-  std::string_view sentence;
+  std::string_view name;               ///< "ack_delay"
+  std::string_view unit;               ///< "us", "bytes", "segments", ...
+  std::uint64_t value_default;         ///< in `unit`, like the bounds
+  std::uint64_t value_min, value_max;  ///< both are allowed
+  std::string_view environment;        ///< "FAIRLEAD_ACK_DELAY"
+  std::string_view sentence;           ///< what it does; begins in lower case, without a full stop
 };
 
 /// One row whose value is a word, not a number.
@@ -25,7 +25,7 @@ struct WordOptionRow {
   std::string_view sentence;
 };
 
-/// All rows. They remain valid for the life of the process.
+/// All rows. They remain valid for the life of the process. Any thread.
 std::span<const OptionRow> option_table() noexcept;
 std::span<const WordOptionRow> word_option_table() noexcept;
 

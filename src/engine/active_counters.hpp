@@ -21,9 +21,9 @@ inline constexpr std::array kActiveCounterRows{
     base::CounterRow{"received", &ActiveCounters::received, "active messages whose handlers are to run"},
     base::CounterRow{"refused", &ActiveCounters::refused,
                      "active messages refused for lack of access, port, room or memory; their senders got an answer"},
-    base::CounterRow{"late_answers", &ActiveCounters::late_answers, "answers to requests that have ended"},
+    base::CounterRow{"late_answers", &ActiveCounters::late_answers, "answers to active messages that have ended"},
     base::CounterRow{"dropped_answers", &ActiveCounters::dropped_answers,
-                     "answers that waited for room to a peer that is lost"},
+                     "answers to active messages, dropped because their peer was lost while they waited for room"},
 };
 static_assert(base::are_complete(kActiveCounterRows));
 

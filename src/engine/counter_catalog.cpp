@@ -7,6 +7,7 @@
 #include "base/ensure.hpp"
 
 #include "engine/active_counters.hpp"
+#include "engine/application_counters.hpp"
 #include "engine/engine_counters.hpp"
 #include "link/link_counter_rows.hpp"
 #include "path/fault_counters.hpp"
@@ -25,6 +26,7 @@ constexpr std::string_view kGauges[] = {
     "link.segments_in_flight", "link.messages_pending", "link.window_segments_most", "link.window_bytes_most",
     "link.reordered_most",     "path.fault.held",       "qp.held_bytes_most",        "qp.regions",
     "shm.shared_bytes",        "shm.traced_bytes",      "shm.left_in_place",         "shm.huge_bytes",
+    "host.moved_bytes",
 };
 
 // "wrong address" -> "wrong_address"
@@ -43,8 +45,9 @@ void add_offences(Catalog& catalog) {
   using transport::Offence;
   for (std::size_t i = 0; i < transport::Offences::kKinds; ++i) {
     const std::string_view secrets = to_string(static_cast<transport::Secret>(i));
-    catalog.push_back({fmt::format("engine.wrong_secrets.{}", secrets),
-                       fmt::format("messages of peers with a wrong secret, of those for {}", secrets)});
+    catalog.push_back(
+        {fmt::format("engine.wrong_secrets.{}", secrets),
+         fmt::format("messages of peers with a wrong secret, counted by what the secret protects: {}", secrets)});
   }
   for (const Offence offence : {Offence::holds_memory, Offence::guesses, Offence::takes_no_answers}) {
     catalog.push_back({fmt::format("engine.expelled.{}", to_string(offence)),
@@ -66,7 +69,8 @@ void add_link_reasons(Catalog& catalog) {
 
 void add_processes(Catalog& catalog) {
   catalog.push_back({"shm.shared_bytes", "bytes of our memory that peers of this host have mapped"});
-  catalog.push_back({"shm.traced_bytes", "bytes of our memory that only peers can map that may trace our process"});
+  catalog.push_back(
+      {"shm.traced_bytes", "bytes of our memory that only peers with the right to trace our process can map"});
   catalog.push_back(
       {"shm.left_in_place", "regions that stay where they are because 512 others were moved into shared memory"});
   catalog.push_back({"shm.huge_bytes", "bytes of the shared memory in huge pages"});
@@ -102,6 +106,7 @@ std::vector<CounterMeaning> counter_catalog() {
   add("shm.", shm::kTransportCounterRows, catalog);
   add("shm.", shm::kConnectionCounterRows, catalog);
   add_processes(catalog);
+  add("host.", kApplicationCounterRows, catalog);
   for (const std::string_view name : kGauges) {
     const auto gauge = std::ranges::find(catalog, name, &CounterMeaning::name);
     ENSURE(gauge != catalog.end(), "there is no counter {} to be a gauge", name);

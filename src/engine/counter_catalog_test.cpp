@@ -10,6 +10,7 @@
 #include <iterator>
 #include <set>
 
+#include "engine/application_counters.hpp"
 #include "engine/engine_pair_for_tests.hpp"
 #include "path/fault_counters.hpp"
 
@@ -40,8 +41,8 @@ TEST(CounterCatalog, NamesEachCounterOnce) {
 // What falls again is no total, for a monitoring system neither.
 TEST(CounterCatalog, KnowsPresentStatesAndMaximaAsGauges) {
   const std::set<std::string> kStates{
-      "link.segments_in_flight", "link.messages_pending", "path.fault.held",   "qp.regions",
-      "shm.shared_bytes",        "shm.traced_bytes",      "shm.left_in_place", "shm.huge_bytes"};
+      "link.segments_in_flight", "link.messages_pending", "path.fault.held", "qp.regions",      "shm.shared_bytes",
+      "shm.traced_bytes",        "shm.left_in_place",     "shm.huge_bytes",  "host.moved_bytes"};
   for (const CounterMeaning& counter : counter_catalog()) {
     EXPECT_EQ(counter.kind == CounterKind::gauge, counter.name.ends_with("_most") || kStates.contains(counter.name))
         << counter.name;
@@ -54,7 +55,17 @@ TEST_F(CounterFacts, AreAllInTheCatalog) {
   std::set<std::string> told;
   for (const observe::CounterFact& fact : near_.engine->facts().counters) told.insert(fact.name);
   for (const auto& row : path::kFaultCounterRows) told.insert(fmt::format("path.fault.{}", row.name));
+  for (const auto& row : kApplicationCounterRows) told.insert(fmt::format("host.{}", row.name));
   EXPECT_THAT(told, testing::ContainerEq(catalog_names()));
+}
+
+// `fairlead explain` shows a row alone, so no sentence may lean on the row above it.
+TEST(CounterCatalog, HasNoSentenceThatNeedsAnother) {
+  for (const CounterMeaning& counter : counter_catalog()) {
+    for (const std::string_view leaning :
+         {"those datagrams", "those messages", "of those,", "the next ", "of the writes", "such memory"})
+      EXPECT_THAT(counter.sentence, testing::Not(testing::HasSubstr(leaning))) << counter.name;
+  }
 }
 
 TEST(CounterCatalog, IsThePageOfTheDocumentation) {

@@ -13,6 +13,7 @@
 
 #include "base/ensure.hpp"
 #include "base/log.hpp"
+#include "engine/application_counters.hpp"
 #include "host/host_active.hpp"
 #include "host/listing.hpp"
 
@@ -167,12 +168,12 @@ engine::Core::AllocateShared HostCore::allocate_shared() {
 
 // Returns this application's counters, and those of the engine, which include other applications' traffic.
 observe::EngineFacts HostCore::facts() const {
-  observe::EngineFacts facts{.path = "host",
-                             .counters = {{"host.requests", counters_.requests.load(std::memory_order_relaxed)},
-                                          {"host.copied_bytes", counters_.copied_bytes.load(std::memory_order_relaxed)},
-                                          {"host.wakes", host_.wakes()},
-                                          {"host.moved_bytes", pairs_ ? pairs_->moved_bytes() : 0}},
-                             .peers = {}};
+  observe::EngineFacts facts{.path = "host", .counters = {}, .peers = {}};
+  facts.add("host.", engine::kApplicationCounterRows,
+            engine::ApplicationCounters{.requests = counters_.requests.load(std::memory_order_relaxed),
+                                        .copied_bytes = counters_.copied_bytes.load(std::memory_order_relaxed),
+                                        .wakes = host_.wakes(),
+                                        .moved_bytes = pairs_ ? pairs_->moved_bytes() : 0});
   if (mark_.is_inherited()) return facts;
   const auto answered = call({.kind = static_cast<std::uint32_t>(Call::Kind::counters)});
   if (!answered) return facts;

@@ -24,7 +24,8 @@ struct FaultCounters {
 };
 
 inline constexpr std::array kFaultCounterRows{
-    base::CounterRow{"offered", &FaultCounters::offered, "datagrams handed to the path"},
+    base::CounterRow{"offered", &FaultCounters::offered,
+                     "datagrams that the engine passed to the path that injects faults"},
     base::CounterRow{"dropped", &FaultCounters::dropped, "datagrams that were lost on purpose"},
     base::CounterRow{"bursts", &FaultCounters::bursts, "runs of losses that began"},
     base::CounterRow{"reordered", &FaultCounters::reordered, "datagrams that were held back behind later ones"},
@@ -38,7 +39,7 @@ inline constexpr std::array kFaultCounterRows{
         "times that the pool, or the list of reordered datagrams, was full: a fault or copy was omitted, or a "
         "datagram lost (lost_waiting)"},
     base::CounterRow{"lost_waiting", &FaultCounters::lost_waiting,
-                     "datagrams for which neither the path below nor the pool had room"},
+                     "datagrams lost because neither the path below nor the pool had room"},
     base::CounterRow{"held", &FaultCounters::held, "datagrams that are held back now"},
 };
 static_assert(base::are_complete(kFaultCounterRows));

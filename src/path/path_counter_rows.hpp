@@ -9,14 +9,17 @@
 namespace fairlead::path {
 
 inline constexpr std::array kPathCounterRows{
-    base::CounterRow{"datagrams_sent", &PathCounters::datagrams_sent, "datagrams that the kernel took"},
-    base::CounterRow{"bytes_sent", &PathCounters::bytes_sent, "payload bytes of those datagrams"},
+    base::CounterRow{"datagrams_sent", &PathCounters::datagrams_sent, "datagrams that the kernel accepted"},
+    base::CounterRow{"bytes_sent", &PathCounters::bytes_sent,
+                     "payload bytes of the datagrams that the kernel accepted"},
     base::CounterRow{"send_calls", &PathCounters::send_calls,
                      "system calls to send datagrams, failed ones included; a call that is repeated after an earlier "
                      "datagram's error counts once"},
-    base::CounterRow{"datagrams_received", &PathCounters::datagrams_received, "datagrams that the kernel gave"},
-    base::CounterRow{"bytes_received", &PathCounters::bytes_received, "payload bytes of those datagrams"},
-    base::CounterRow{"receive_calls", &PathCounters::receive_calls, "system calls that received them"},
+    base::CounterRow{"datagrams_received", &PathCounters::datagrams_received, "datagrams that the kernel delivered"},
+    base::CounterRow{"bytes_received", &PathCounters::bytes_received,
+                     "payload bytes of the datagrams that the kernel delivered"},
+    base::CounterRow{"receive_calls", &PathCounters::receive_calls,
+                     "system calls to receive datagrams, also those that found none"},
     base::CounterRow{"send_later", &PathCounters::send_later,
                      "calls after which the kernel asked to come back (EAGAIN): the send buffer was full"},
     base::CounterRow{"send_no_buffers", &PathCounters::send_no_buffers,

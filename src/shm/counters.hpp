@@ -23,16 +23,18 @@ struct TransportCounters {
 
 inline constexpr std::array kTransportCounterRows{
     base::CounterRow{"messages_sent", &TransportCounters::messages_sent, "messages written for peers of this host"},
-    base::CounterRow{"bytes_sent", &TransportCounters::bytes_sent, "bytes of those messages"},
+    base::CounterRow{"bytes_sent", &TransportCounters::bytes_sent,
+                     "bytes of the messages written for peers of this host"},
     base::CounterRow{"chunks_sent", &TransportCounters::chunks_sent, "chunks of long messages among what was written"},
     base::CounterRow{"messages_delivered", &TransportCounters::messages_delivered,
                      "messages that came from peers of this host"},
-    base::CounterRow{"bytes_delivered", &TransportCounters::bytes_delivered, "bytes of those messages"},
+    base::CounterRow{"bytes_delivered", &TransportCounters::bytes_delivered,
+                     "bytes of the messages that came from peers of this host"},
     base::CounterRow{"messages_waited", &TransportCounters::messages_waited,
                      "messages that had to wait for room in the ring"},
     base::CounterRow{"messages_failed", &TransportCounters::messages_failed, "messages whose peer was lost"},
     base::CounterRow{"messages_pulled", &TransportCounters::messages_pulled,
-                     "messages among those sent that the peer read where they lay"},
+                     "sent messages that the peer copied directly from this process's memory"},
 };
 static_assert(base::are_complete(kTransportCounterRows));
 
@@ -72,11 +74,11 @@ inline constexpr std::array kConnectionCounterRows{
     base::CounterRow{"declined.late", &ConnectionCounters::declined_late,
                      "connections without a greeting or an answer in time"},
     base::CounterRow{"declined.crowd", &ConnectionCounters::declined_crowd,
-                     "connections of a user who has too many that say nothing"},
+                     "connections of a user who has too many without a greeting"},
     base::CounterRow{"accepts_failed", &ConnectionCounters::accepts_failed,
                      "times that the kernel had no descriptor or no memory for a newcomer"},
     base::CounterRow{"peers_put_out", &ConnectionCounters::put_out,
-                     "peers that did not leave in time what was withdrawn"},
+                     "peers that were disconnected because they did not leave withdrawn memory in time"},
     base::CounterRow{"declined.full", &ConnectionCounters::declined_full, "connections beyond shm_peers_max"},
     base::CounterRow{"declined.memory", &ConnectionCounters::declined_memory,
                      "connections for which there was no memory"},
@@ -84,14 +86,15 @@ inline constexpr std::array kConnectionCounterRows{
                      "peers that were expelled because of invalid data in their shared memory"},
     base::CounterRow{"sleeps", &ConnectionCounters::sleeps, "times that the engine armed its doorbell to sleep"},
     base::CounterRow{"unwatched", &ConnectionCounters::unwatched,
-                     "times that a silent peer was asked to ring from now on"},
+                     "times that the engine stopped polling a quiet peer, which rings the doorbell from then on"},
     base::CounterRow{"arenas_seen", &ConnectionCounters::arenas_seen, "peers whose shared segment is mapped"},
     base::CounterRow{"arenas_refused", &ConnectionCounters::arenas_refused,
                      "shared segments that were not mapped: not of our protocol, or larger than ours"},
     base::CounterRow{"traced_seen", &ConnectionCounters::traced_seen,
                      "peers whose registered memory without remote rights is mapped, because we may trace them"},
     base::CounterRow{"traced_refused", &ConnectionCounters::traced_refused,
-                     "peers with such memory that the kernel did not give us, or that was not of our protocol"},
+                     "peers whose registered memory without remote rights is not mapped: refused by the kernel, or not "
+                     "of our protocol"},
 };
 static_assert(base::are_complete(kConnectionCounterRows, CrossMemory::kDenials));
 

@@ -86,9 +86,17 @@ std::string_view engine_part(std::string_view address) {
   return address.substr(0, address.rfind(':', tmid - 1));
 }
 
-/// Fails if the client got the server's address. Without a server, its port is free, and the client would talk to
-/// itself.
-Result<> check_somebody_else(std::string_view own, std::string_view server) {
+/// Returns whether the machine's engine is the host engine, which serves the server as well.
+bool is_served_by_host(BulkpingThread& thread) {
+  const auto counters = thread.counters();
+  return std::ranges::any_of(counters, [](const net::Counter& counter) { return counter.name.starts_with("host."); });
+}
+
+/// Fails if the client's own engine got the server's address. Without a server, its port is free, and the client would
+/// talk to itself.
+Result<> check_somebody_else(BulkpingThread& thread, std::string_view server) {
+  if (is_served_by_host(thread)) return {};
+  const std::string_view own = thread.address();
   const auto is_same_host = net::compare_nids(own, server);
   const auto pid = [](std::string_view engine) { return engine.substr(engine.rfind(':')); };
   if (!is_same_host || *is_same_host != 0 || pid(engine_part(own)) != pid(engine_part(server))) return {};
@@ -107,7 +115,7 @@ Result<> start_threads(Threads& threads, net::Domain& domain, const BulkpingClie
     if (auto started = threads.back()->start(address); !started) return started;
     if (i == 0) address = address_of_next(threads.front()->address(), options.address);
   }
-  return check_somebody_else(threads.front()->address(), options.server);
+  return check_somebody_else(*threads.front(), options.server);
 }
 
 std::string live_text(const Threads& threads, const BulkpingClientOptions& options, Duration duration) {

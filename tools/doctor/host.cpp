@@ -40,12 +40,13 @@ void look_at_namespaces(Findings& findings) {
 }
 
 void look_at_environment(Findings& findings) {
-  const auto environment = base::whole_environment();
-  for (const std::string_view one : environment) {
-    if (one.starts_with("FAIRLEAD_")) findings.push_back({Verdict::good, "environment", std::string(one), {}});
+  for (const std::string_view one : base::whole_environment()) {
+    if (!one.starts_with("FAIRLEAD_")) continue;
+    auto complaints = engine::unknown_variables({&one, 1});
+    if (complaints.empty()) findings.push_back({Verdict::good, "environment", base::shown(one, base::kPathShown), {}});
+    for (std::string& line : complaints)
+      findings.push_back({Verdict::trouble, "environment", std::move(line), "fairlead options lists all"});
   }
-  for (std::string& line : engine::unknown_variables(environment))
-    findings.push_back({Verdict::trouble, "environment", std::move(line), "fairlead options lists all"});
   const auto settings = base::Settings::read();
   const auto good = settings ? engine::check_names(settings->file()) : std::unexpected(settings.error());
   if (!good) findings.push_back({Verdict::trouble, "settings", good.error().message, "fairlead options lists all"});

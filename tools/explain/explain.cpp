@@ -55,8 +55,13 @@ constexpr std::array<Explanation, 21> kExplanations{{
      "the peer answered before, but acknowledged nothing for the give-up time: is it still running, is the network up? "
      "FAIRLEAD_GIVE_UP_AFTER sets the time"},
     {"restarted",
-     "the peer's process is a new one, and operations pending to the old one are lost: exchange descriptors again"},
-    {"refused", "no process listens at the peer's port: start the peer, or correct the address"},
+     "the peer's process is a new one, and operations pending to the old one are lost: exchange descriptors again. "
+     "With "
+     "FAIRLEAD_CORE=host also: fairleadd has ended"},
+    {"refused",
+     "nobody listens at the peer's port, the process there has no such transfer machine, or it has closed the "
+     "connection "
+     "or refuses this engine's key: `describe(end_point, status)` and the log (FAIRLEAD_LOG=info) say which"},
     {"no_memory", "a bounded pool is exhausted: wait for operations to end, or raise its bound (`fairlead options`)"},
     {"in_use", "the address is taken by another transfer machine or process: choose another one, or `*`"},
     {"not_available", "no address is free, or the address is not one of this host: `ip address` lists those that are"},

@@ -22,8 +22,8 @@ struct BufferEvent {
   Buffer& buffer;
   QueueKind queue = QueueKind::message_receive;  ///< the queue that the buffer was added to
   /// ok; canceled; timed_out (the deadline passed first); or the cause of the failure: stale, not_permitted, too_big,
-  /// message_size, unreachable, silent, restarted, refused. An operation that succeeds before its deadline or
-  /// cancellation takes effect is ok.
+  /// message_size, no_buffer (a message of more than 64 KiB or with is_confirmed), unreachable, silent, restarted,
+  /// refused. An operation that succeeds before its deadline or cancellation takes effect is ok.
   Status status = Status::ok;
   /// True: the buffer belongs to the application again, which may add it again in this callback. False (only
   /// message_receive with status ok): the buffer stays queued. Until its final event the application may read only

@@ -34,7 +34,7 @@ struct Statistics {
 /// One line of key=value pairs for the queues that were used: "message_send.adds=3 message_send.deletes=0 ...".
 std::string to_record(const Statistics& statistics);
 
-/// A counter of the engine, with its printed name, e.g. {"link.dropped.crc", 3}.
+/// A counter of the engine, with its printed name, e.g. {"link.malformed.wrong_checksum", 3}.
 struct Counter {
   std::string name;
   std::uint64_t value = 0;

@@ -23,8 +23,8 @@ struct Device {
   std::uint64_t guid = 0;  ///< host order, not 0, the same in every process of the host
 };
 
-/// The devices of this host, in the kernel's order, loopback addresses last. The list is never empty; on failure there
-/// is an error. FAIRLEAD_DEVICE=a.b.c.d[,...] selects addresses.
+/// The devices of this host: IPv4 before IPv6, loopback addresses last, else in the kernel's order of interfaces. The
+/// list is never empty; on failure there is an error. FAIRLEAD_DEVICE=a.b.c.d[,...] selects addresses.
 [[nodiscard]] Result<std::vector<Device>> devices();
 
 enum class Personality : std::uint8_t {
@@ -40,9 +40,9 @@ struct ContextOptions {
 
 /// The device enforces the limits that it advertises.
 struct DeviceLimits {
-  std::uint64_t max_mr_size = 1ULL << 46;
-  std::uint64_t max_message_size = 1ULL << 30;
-  std::uint32_t max_qp = 16382;  ///< per process and device, shared by all contexts
+  std::uint64_t max_mr_size = 1ULL << 46;       ///< bytes
+  std::uint64_t max_message_size = 1ULL << 30;  ///< bytes
+  std::uint32_t max_qp = 16382;                 ///< per process and device, shared by all contexts
   std::uint32_t max_qp_wr = 16384;
   std::uint32_t max_sge = 32;
   std::uint32_t max_inline = 1024;  ///< bytes
@@ -61,7 +61,7 @@ struct DeviceLimits {
   std::uint32_t max_groups = 64;     ///< multicast groups with attached queue pairs, per process and device
   std::uint32_t max_group_qp = 256;  ///< queue pairs per group
   std::uint32_t comp_vectors = 4;
-  std::uint8_t local_ca_ack_delay = 15;
+  std::uint8_t local_ca_ack_delay = 15;  ///< 4.096 us * 2^local_ca_ack_delay
 };
 
 enum class PortState : std::uint8_t { down = 1, active = 4 };
@@ -72,8 +72,8 @@ struct PortAttributes {
   Mtu active_mtu = Mtu::bytes_4096;
   std::uint32_t gid_count = 2;  ///< entry 0 is the device's address; the others are empty
   std::uint32_t pkey_count = 1;
-  std::uint32_t max_message_size = 1U << 30;
-  std::uint16_t lid = 0;  ///< personality ib
+  std::uint32_t max_message_size = 1U << 30;  ///< bytes
+  std::uint16_t lid = 0;                      ///< personality ib
   bool is_infiniband = false;
 };
 
