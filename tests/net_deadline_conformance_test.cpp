@@ -9,6 +9,7 @@
 namespace fairlead::tests {
 namespace {
 
+using net::Buffer;
 using net::MessageReceive;
 using net::MessageSend;
 using net::PassiveReceive;

@@ -325,7 +325,7 @@ fairlead_status fairlead_net_machine_create_end_point(fairlead_net_machine* mach
 size_t fairlead_net_machine_describe(const fairlead_net_machine* machine, const fairlead_net_end_point* end_point,
                                      char* text, size_t size);
 /** Writes one line that explains why an operation with an end point ended with `status`: what happened to its host, or
- * that the process there has no such transfer machine. */
+ * that there is no such transfer machine, receive buffer or passive buffer. */
 size_t fairlead_net_machine_describe_failure(const fairlead_net_machine* machine,
                                              const fairlead_net_end_point* end_point, fairlead_status status,
                                              char* text, size_t size);

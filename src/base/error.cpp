@@ -21,7 +21,7 @@ constexpr std::array<StatusRow, 21> kStatusTable{{
     {"canceled", ECANCELED},
     {"timed out", ETIMEDOUT},
     {"deadline already passed", ETIME},
-    {"too big for the other side", EFBIG},
+    {"too big", EFBIG},
     {"message too long", EMSGSIZE},
     {"no receive buffer", ENOBUFS},
     {"not permitted", EPERM},

@@ -89,5 +89,21 @@ TEST_F(AsioTest, ACancellationAfterTheBufferHasGoneDoesNothing) {
   EXPECT_EQ(ended_, Status::canceled);
 }
 
+// In a callback the buffer goes before its final event is told. A cancellation in between would read freed memory.
+TEST_F(AsioTest, ACancellationBetweenTheBufferAndItsFinalEventDoesNothing) {
+  const auto other = *Buffer::allocate(domain_, 64);
+  const auto destroy = [&](const BufferEvent&) {
+    buffer_.reset();
+    signal_.emit(asio::cancellation_type::terminal);
+    EXPECT_FALSE(ended_);
+  };
+  receive();
+  ASSERT_EQ(other->set_callback(destroy), Status::ok);
+  ASSERT_EQ(machine_.add(*other, MessageReceive{}), Status::ok);
+  ASSERT_TRUE(machine_.cancel(*other));
+  context_.run_for(std::chrono::seconds(10));
+  EXPECT_EQ(ended_, Status::canceled);
+}
+
 }  // namespace
 }  // namespace fairlead::net

@@ -19,15 +19,17 @@ void EndPointIndex::prefetch_slot(std::uint64_t hash) const noexcept {
   __builtin_prefetch(&slots_[home(hash)]);
 }
 
-void EndPointIndex::prefetch_state(std::uint64_t hash) const noexcept {
-  for (std::size_t i = home(hash); slots_[i].state != nullptr; i = next(i)) {
-    if (slots_[i].hash == hash) return __builtin_prefetch(slots_[i].state, 1);
-  }
+EndPointState* EndPointIndex::prefetch_first(std::uint64_t hash) const noexcept {
+  std::size_t i = home(hash);
+  while (slots_[i].state != nullptr && slots_[i].hash != hash) i = next(i);
+  __builtin_prefetch(slots_[i].state, 1);
+  return slots_[i].state;
 }
 
 void EndPointIndex::reserve_one() {
   if (2 * (used_ + 1) <= slots_.size()) return;
   const std::vector<Slot> before = std::exchange(slots_, std::vector<Slot>(2 * slots_.size()));
+  mask_ = slots_.size() - 1;
   used_ = 0;
   for (const Slot& slot : before) {
     if (slot.state != nullptr) insert(slot.state, slot.hash);

@@ -22,8 +22,8 @@ class EndPointIndex {
   EndPointState* find(const engine::RemotePort& remote, std::uint64_t hash) const noexcept;
   /// Prefetches the slot, which find() reads first for this hash.
   void prefetch_slot(std::uint64_t hash) const noexcept;
-  /// Reads the slot and prefetches the end point, which find() reads next.
-  void prefetch_state(std::uint64_t hash) const noexcept;
+  /// Reads the slot. Returns the first end point of this hash, whose address may differ, and prefetches it. Null: none.
+  EndPointState* prefetch_first(std::uint64_t hash) const noexcept;
 
   /// Makes room, so that the next insert() does not allocate.
   void reserve_one();
@@ -48,12 +48,13 @@ class EndPointIndex {
     std::uint64_t hash = 0;
     EndPointState* state = nullptr;  // null: slot is free
   };
-  std::size_t home(std::uint64_t hash) const { return hash & (slots_.size() - 1); }
-  std::size_t next(std::size_t place) const { return (place + 1) & (slots_.size() - 1); }
+  std::size_t home(std::uint64_t hash) const { return hash & mask_; }
+  std::size_t next(std::size_t place) const { return (place + 1) & mask_; }
 
   std::uint64_t seed_;
   // Size is a power of two; at most half of the slots are used.
   std::vector<Slot> slots_ = std::vector<Slot>(kSlotsLeast);
+  std::size_t mask_ = kSlotsLeast - 1;
   std::size_t used_ = 0;
 };
 

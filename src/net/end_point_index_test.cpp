@@ -54,14 +54,15 @@ TEST_F(EndPointsByAddress, OfOneHashAreFoundWhenOthersGo) {
   EXPECT_EQ(index_.find(remote(kCount), kHash), nullptr);
 }
 
-// prefetch is called for any sender, known or not.
-TEST_F(EndPointsByAddress, ArePrefetchedOrNot) {
+TEST_F(EndPointsByAddress, AreGuessedByTheirHash) {
   insert(1);
-  for (const std::uint32_t number : {1U, 2U}) {
-    index_.prefetch_slot(index_.hash(remote(number)));
-    index_.prefetch_state(index_.hash(remote(number)));
+  insert(2, index_.hash(remote(1)));
+  for (const std::uint32_t number : {1U, 3U}) {
+    const std::uint64_t hash = index_.hash(remote(number));
+    index_.prefetch_slot(hash);
+    EXPECT_EQ(index_.prefetch_first(hash), number == 1 ? states_[0].get() : nullptr);
   }
-  EXPECT_EQ(find(2), nullptr);
+  EXPECT_EQ(index_.find(remote(2), index_.hash(remote(1))), states_[1].get());
 }
 
 }  // namespace

@@ -68,6 +68,12 @@ EndPointState* EndPointTable::find_or_make(const engine::RemotePort& remote, std
   return found != nullptr ? found : make(remote, hash);
 }
 
+EndPointState* EndPointTable::find_or_try(const engine::RemotePort& remote, std::uint64_t hash) noexcept try {
+  return find_or_make(remote, hash);
+} catch (const std::bad_alloc&) {
+  return nullptr;
+}
+
 EndPointState* EndPointTable::make(const engine::RemotePort& remote, std::uint64_t hash) {
   index_.reserve_one();
   auto state = std::make_unique<EndPointState>();
@@ -82,37 +88,35 @@ EndPointState* EndPointTable::make(const engine::RemotePort& remote, std::uint64
 
 void EndPointTable::lend_senders(std::span<const engine::RemotePort* const> sources,
                                  std::span<EndPointState*> senders) noexcept {
+  struct LookUp {
+    std::uint64_t hash;
+    std::size_t place;  // in the batch
+  };
   if (size() >= sweep_at_) sweep();
   is_lent_ = true;
-  std::array<std::uint64_t, TakenEvents::kMost> hashes;
-  const bool is_large = size() >= kPrefetchLeast;
-  const auto is_repeated = [&](std::size_t i) {  // messages of one sender tend to come in runs
-    return i > 0 && sources[i - 1] != nullptr && *sources[i - 1] == *sources[i];
-  };
-  if (is_large) {
-    for (std::size_t i = 0; i < sources.size(); ++i) {
-      if (sources[i] == nullptr || is_repeated(i)) continue;
-      hashes[i] = index_.hash(*sources[i]);
-      index_.prefetch_slot(hashes[i]);
-    }
-    for (std::size_t i = 0; i < sources.size(); ++i)
-      if (sources[i] != nullptr && !is_repeated(i)) index_.prefetch_state(hashes[i]);
-  }
+  std::array<LookUp, TakenEvents::kMost + 1> look_ups;
+  std::size_t count = 0;
+  // Messages of one sender tend to come in runs, and a run needs one look-up.
+  const engine::RemotePort* before = last_ != nullptr ? &last_->remote : nullptr;
   for (std::size_t i = 0; i < sources.size(); ++i) {
-    senders[i] = nullptr;
-    if (sources[i] == nullptr) continue;
-    if (is_repeated(i)) {
-      senders[i] = senders[i - 1];
-    } else if (last_ != nullptr && last_->remote == *sources[i]) {
-      senders[i] = last_;
-    } else {
-      try {
-        senders[i] = last_ = find_or_make(*sources[i], is_large ? hashes[i] : index_.hash(*sources[i]));
-      } catch (const std::bad_alloc&) {
-        senders[i] = nullptr;
-      }
-    }
+    if (sources[i] == nullptr || (before != nullptr && *before == *sources[i])) continue;
+    before = sources[i];
+    look_ups[count] = {index_.hash(*before), i};
+    index_.prefetch_slot(look_ups[count++].hash);
   }
+  look_ups[count].place = sources.size();
+  for (std::size_t i = 0; i < count; ++i) senders[look_ups[i].place] = index_.prefetch_first(look_ups[i].hash);
+  EndPointState* sender = last_;
+  for (std::size_t i = 0, next = 0; i < sources.size(); ++i) {
+    if (i == look_ups[next].place) {
+      sender = senders[i];
+      if (sender == nullptr || sender->remote != *sources[i]) [[unlikely]]
+        sender = find_or_try(*sources[i], look_ups[next].hash);
+      ++next;
+    }
+    senders[i] = sources[i] != nullptr ? sender : nullptr;
+  }
+  last_ = sender;
 }
 
 std::uint32_t EndPointTable::take_place(EndPointState* state) {

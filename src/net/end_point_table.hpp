@@ -64,7 +64,7 @@ class EndPointTable {
 
   EndPoint find_or_make(const engine::RemotePort& remote);
   /// Finds or makes the end points of these addresses (null: none), and lends them until release_senders(). A sender
-  /// is null if there is no memory for it. In a large table the look-ups overlap, so that cache misses do, too.
+  /// is null if there is no memory for it. The look-ups of a batch overlap, so that cache misses do, too.
   void lend_senders(std::span<const engine::RemotePort* const> sources, std::span<EndPointState*> senders) noexcept;
   void release_senders() noexcept { is_lent_ = false; }
   /// Returns null if the table has no such end point, or no longer has it.
@@ -78,11 +78,10 @@ class EndPointTable {
   static constexpr std::size_t kSweepLeast = 1024;  // objects
 
  private:
-  // Objects; a smaller table stays in the cache without prefetching.
-  static constexpr std::size_t kPrefetchLeast = 4096;
-
   EndPointState* make(const engine::RemotePort& remote, std::uint64_t hash);
   EndPointState* find_or_make(const engine::RemotePort& remote, std::uint64_t hash);
+  /// Returns null if there is no memory for it.
+  EndPointState* find_or_try(const engine::RemotePort& remote, std::uint64_t hash) noexcept;
   std::uint32_t take_place(EndPointState* state);
   void sweep();
 

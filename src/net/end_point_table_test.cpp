@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -120,7 +121,23 @@ TEST_F(LentSenders, AreThoseThatAreKnownOrNew) {
       }
     }
     table_.release_senders();
+    // The next batch goes on with the sender that ended this one.
+    const auto last = static_cast<std::uint16_t>(first + 39);
+    EXPECT_EQ(lend(last, 2)[0], senders[39]);
+    table_.release_senders();
   }
+}
+
+TEST_F(LentSenders, ANewSenderIsMadeOnceThoughItsMessagesAreNoRun) {
+  const engine::RemotePort one = remote(1), other = remote(2);
+  const std::array<const engine::RemotePort*, 4> sources{&one, &other, &one, &other};
+  std::array<EndPointState*, 4> senders{};
+  table_.lend_senders(sources, senders);
+  EXPECT_NE(senders[0], senders[1]);
+  EXPECT_EQ(senders[2], senders[0]);
+  EXPECT_EQ(senders[3], senders[1]);
+  EXPECT_EQ(table_.size(), 2U);
+  table_.release_senders();
 }
 
 // While senders are lent, strangers do not displace them. A copy stays for longer.

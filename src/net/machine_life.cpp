@@ -33,7 +33,11 @@ Machine::~Machine() {
 }
 
 std::unexpected<Error> Machine::wrong_state(std::string_view action) const {
-  return refused(Status::bad_state, fmt::format("cannot {} a transfer machine that is {}", action, to_string(state())));
+  const MachineState now = state();
+  const std::string_view why =
+      now == MachineState::undefined ? ": it is closed, or its domain was closed, moved or made before a fork()" : "";
+  return refused(Status::bad_state,
+                 fmt::format("cannot {} a transfer machine that is {}{}", action, to_string(now), why));
 }
 
 // Returns whether the calling thread is in one of this machine's callbacks.

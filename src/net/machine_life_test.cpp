@@ -38,6 +38,9 @@ TEST_F(MachineTest, StartsAndStops) {
   EXPECT_EQ(machine_.describe(own, Status::silent), "never met 127.0.0.1:20480");
   const std::string absent = machine_.describe(own, Status::refused);
   EXPECT_TRUE(absent.starts_with("the process at 127.0.0.1@udp:20480 has no transfer machine 34:")) << absent;
+  const std::string full = machine_.describe(own, Status::no_buffer), used = machine_.describe(own, Status::stale);
+  EXPECT_TRUE(full.starts_with("no buffer queued at 127.0.0.1@udp:20480:34:")) << full;
+  EXPECT_TRUE(used.starts_with("the passive buffer at 127.0.0.1@udp:20480 is not queued any more")) << used;
   EXPECT_EQ(machine_.describe(EndPoint(), Status::refused), "");
   EXPECT_EQ(machine_.describe_flight(own), "met 127.0.0.1:20480");
   EXPECT_EQ(machine_.describe_flight(EndPoint()), "");
@@ -61,6 +64,7 @@ TEST_F(MachineTest, CallsInTheWrongStateAreRefused) {
   EXPECT_EQ(machine_.state(), MachineState::undefined);
   EXPECT_EQ(machine_.close().error().status, Status::bad_state);
   EXPECT_EQ(machine_.stop(StopMode::abort).error().status, Status::bad_state);
+  EXPECT_NE(machine_.start(kAddress).error().message.find("it is closed"), std::string::npos);
 }
 
 TEST_F(MachineTest, StopBeforeStartIsImmediate) {

@@ -117,12 +117,26 @@ std::string MachinePort::describe(const EndPoint& end_point) const {
 std::string MachinePort::describe(const EndPoint& end_point, Status status) const {
   if (!core || !end_point) return {};
   const engine::RemotePort& remote = EndPointState::of(end_point)->remote;
+  const std::string process = fmt::format("{}:{}", nid_text(remote.engine), remote.engine.port);
+  const std::uint32_t portal = remote.port >> kTmidBits, tmid = remote.port & kTmidMax;
+  // What the peer itself has answered needs no look at the peer.
+  if (status == Status::no_buffer) {
+    return fmt::format(
+        "no buffer queued at {}:{}:{} could take the message: queue more or larger receive buffers there", process,
+        portal, tmid);
+  }
+  if (status == Status::stale) {
+    return fmt::format(
+        "the passive buffer at {} is not queued any more: it was used, has ended, or its machine has stopped; queue it "
+        "again, and pass on its new descriptor",
+        process);
+  }
   std::string known = core->describe_failure(remote.engine, status);
   if (status != Status::refused || !known.empty()) return known;
   return fmt::format(
-      "the process at {}:{} has no transfer machine {}:{}: is that the port of another program, or has the machine "
+      "the process at {} has no transfer machine {}:{}: is that the port of another program, or has the machine "
       "stopped?",
-      nid_text(remote.engine), remote.engine.port, remote.port >> kTmidBits, remote.port & kTmidMax);
+      process, portal, tmid);
 }
 
 std::string MachinePort::describe_flight(const EndPoint& end_point) const {

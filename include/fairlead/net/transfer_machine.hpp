@@ -187,7 +187,7 @@ class TransferMachine {
   /// One line about the host behind an end point: when it was last heard from, what is in flight.
   [[nodiscard]] std::string describe(const EndPoint& end_point) const;
   /// One line that explains why an operation with an end point ended with `status`: what happened to its host, or that
-  /// the process there has no such transfer machine.
+  /// there is no such transfer machine, receive buffer or passive buffer.
   [[nodiscard]] std::string describe(const EndPoint& end_point, Status status) const;
   /// The last events with that host for a report, one per line, oldest first (docs/flight-recorder.md). Empty if there
   /// are none.
