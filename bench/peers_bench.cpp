@@ -30,17 +30,17 @@ std::optional<std::uint64_t> count_instructions(std::uint32_t idle, std::uint64_
   if (readlink("/proc/self/exe", own.data(), own.size() - 1) < 0) return {};
   const std::string file = fmt::format("/tmp/peers_bench.{}", getpid());
   const std::vector<std::string> words{"valgrind",
-                                 "--tool=callgrind",
-                                 "--quiet",
-                                 "--log-file=/dev/null",
-                                 "--collect-atstart=no",
-                                 "--toggle-collect=*Crowd::hub_*",
-                                 "--callgrind-out-file=" + file,
-                                 own.data(),
-                                 "--idle",
-                                 fmt::to_string(idle),
-                                 "--messages",
-                                 fmt::to_string(messages)};
+                                       "--tool=callgrind",
+                                       "--quiet",
+                                       "--log-file=/dev/null",
+                                       "--collect-atstart=no",
+                                       "--toggle-collect=*Crowd::hub_*",
+                                       "--callgrind-out-file=" + file,
+                                       own.data(),
+                                       "--idle",
+                                       fmt::to_string(idle),
+                                       "--messages",
+                                       fmt::to_string(messages)};
   if (tools::ChildProcess(words, {.is_captured = false}).wait(kAtMost) != 0) return {};
   std::optional<std::uint64_t> sum;
   std::ifstream counts(file);

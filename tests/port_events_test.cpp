@@ -32,8 +32,7 @@ TEST(PortEvents, FollowTheInterface) {
 // of the pair deletes both.
 TEST(PortEvents, TellOfARemovedDevice) {
   for (const char* program : {"ibv_asyncwatch", "rping"}) {
-    if (!is_installed(program))
-      GTEST_SKIP() << program << " is missing";
+    if (!is_installed(program)) GTEST_SKIP() << program << " is missing";
   }
   TwoNamespaces two;
   if (const auto fault = two.set_up()) GTEST_SKIP() << *fault;

@@ -56,8 +56,7 @@ class PerfServer {
     if (present_) return refuse(fmt::format("it measures with {} now: try again later", present_->client));
     const auto own = own_address(control.descriptor());
     if (!own) return;  // the client has left
-    auto process =
-        start_far_process(control, {.host = own->ip_text(), .cpu = options_.cpu, .engine = options_.engine});
+    auto process = start_far_process(control, {.host = own->ip_text(), .cpu = options_.cpu, .engine = options_.engine});
     if (!process) {
       (void)report_error(process.error());
       return refuse("it cannot start a process");

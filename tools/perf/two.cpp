@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <ranges>
 
+#include "base/affinity.hpp"
 #include "observe/canary.hpp"
 #include "observe/floor.hpp"
-#include "base/affinity.hpp"
 #include "tools/base/address.hpp"
 #include "tools/base/command_line.hpp"
 

@@ -22,7 +22,7 @@ namespace fairlead::tools {
 namespace {
 
 constexpr int kExitNotStarted = 127;  // as in shells
-constexpr int kUnknown = 0xff00;       // as a status: exit code 255
+constexpr int kUnknown = 0xff00;      // as a status: exit code 255
 constexpr std::size_t kOutputMax = 16 << 20;
 constexpr std::size_t kSaidMax = 300;  // bytes, in an error text
 constexpr Duration kLook = std::chrono::milliseconds{1};

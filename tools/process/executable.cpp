@@ -45,8 +45,7 @@ bool has_rights_of_its_own(const std::string& file) {
 }  // namespace
 
 std::optional<std::string> find_executable(const std::string& word, std::string_view folders) {
-  if (word.find('/') != std::string::npos)
-    return can_be_started(word) ? std::optional(word) : std::nullopt;
+  if (word.find('/') != std::string::npos) return can_be_started(word) ? std::optional(word) : std::nullopt;
   const char* path = base::environment("PATH");
   std::string all = path != nullptr ? path : "/usr/bin:/bin";
   if (!folders.empty()) all.append(":").append(folders);
