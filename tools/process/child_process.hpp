@@ -2,7 +2,8 @@
 // A program that runs in a child process. It is killed when the thread that started it ends. Its standard streams are
 // held in memory, or are those of this process.
 //
-// Not for what is no program of its own: `fairlead run` becomes the program, and a test of fork() only forks.
+// Not for what is no program of its own: `fairlead run` becomes the program, and a floor, the doctor's memory test and
+// tests of fork() only fork. fairleadd and libamudp do not contain the tools, and start programs by themselves.
 
 #include <fairlead/error.hpp>
 #include <fairlead/time.hpp>
