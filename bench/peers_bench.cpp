@@ -2,8 +2,6 @@
 // callgrind counts whole engines on virtual time, so both figures repeat exactly.
 
 #include <fmt/format.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -13,8 +11,7 @@
 #include <optional>
 
 #include "bench/peers_crowd.hpp"
-
-extern char** environ;  // from the C library
+#include "tools/process/child_process.hpp"
 
 namespace {
 
@@ -24,6 +21,7 @@ constexpr std::array<std::uint32_t, 3> kIdle{1, 100, 10'000};
 constexpr std::uint64_t kMessages = 1000;  // each with an answer
 constexpr std::uint64_t kBytesGoal = 2048;
 constexpr double kGrowthGoal = 1.10;
+constexpr std::chrono::hours kAtMost{1};
 
 /// Runs this program under callgrind and returns the instructions that the engine executes. It meets the peers and
 /// exchanges messages. Returns nothing without valgrind.
@@ -31,25 +29,19 @@ std::optional<std::uint64_t> count_instructions(std::uint32_t idle, std::uint64_
   std::array<char, 4096> own{};
   if (readlink("/proc/self/exe", own.data(), own.size() - 1) < 0) return {};
   const std::string file = fmt::format("/tmp/peers_bench.{}", getpid());
-  std::vector<std::string> words{"valgrind",
-                                 "--tool=callgrind",
-                                 "--quiet",
-                                 "--log-file=/dev/null",
-                                 "--collect-atstart=no",
-                                 "--toggle-collect=*Crowd::hub_*",
-                                 "--callgrind-out-file=" + file,
-                                 own.data(),
-                                 "--idle",
-                                 fmt::to_string(idle),
-                                 "--messages",
-                                 fmt::to_string(messages)};
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  pid_t process = -1;
-  int status = 0;
-  if (posix_spawnp(&process, "valgrind", nullptr, nullptr, arguments.data(), environ) != 0) return {};
-  if (waitpid(process, &status, 0) != process || status != 0) return {};
+  const std::vector<std::string> words{"valgrind",
+                                       "--tool=callgrind",
+                                       "--quiet",
+                                       "--log-file=/dev/null",
+                                       "--collect-atstart=no",
+                                       "--toggle-collect=*Crowd::hub_*",
+                                       "--callgrind-out-file=" + file,
+                                       own.data(),
+                                       "--idle",
+                                       fmt::to_string(idle),
+                                       "--messages",
+                                       fmt::to_string(messages)};
+  if (tools::ChildProcess(words, {.is_captured = false}).wait(kAtMost) != 0) return {};
   std::optional<std::uint64_t> sum;
   std::ifstream counts(file);
   for (std::string line; std::getline(counts, line);)

@@ -110,7 +110,7 @@ function(fairlead_tests folder program)
   set_target_properties(${program} PROPERTIES UNITY_BUILD_BATCH_SIZE 10)  # so that all processors have some
   foreach(name IN LISTS program apart)
     if(shared)
-      target_link_libraries(${name} PRIVATE fairlead_${folder}_shared)
+      target_link_libraries(${name} PRIVATE fairlead_${folder}_shared fairlead_process)
     endif()
     target_compile_definitions(${name} PRIVATE FAIRLEAD_COMMAND="$<TARGET_FILE:fairlead_command>")
     add_dependencies(${name} fairlead_command fairleadd)
@@ -174,7 +174,18 @@ function(fairlead_benchmarks folder)
     fairlead_precompile(${name} benches <CLI/CLI.hpp> <nlohmann/json.hpp>)
   endforeach()
   target_link_libraries(queue_bench PRIVATE ck)  # a rival
+  target_link_libraries(peers_bench PRIVATE fairlead_process)
   target_link_libraries(seal_bench PRIVATE ssl crypto)  # rivals, too
+endfunction()
+
+# What starts other programs: of the command, and of the tests and benchmarks that do it, too.
+function(fairlead_process_library folder)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
+  add_library(fairlead_process STATIC ${sources})
+  target_link_libraries(fairlead_process PUBLIC fairlead fairlead_settings fmt::fmt)
+  target_compile_options(fairlead_process PRIVATE $<$<CONFIG:Release>:-O1>)
+  fairlead_group(fairlead_process)
 endfunction()
 
 # tools/*.cpp and tools/*/*.cpp make up the one command `fairlead`; all but its main() is linked to the tests beside the
@@ -182,7 +193,7 @@ endfunction()
 function(fairlead_programs folder)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp ${PROJECT_SOURCE_DIR}/${folder}/*/*.cpp)
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
-  list(REMOVE_ITEM sources ${PROJECT_SOURCE_DIR}/${folder}/main.cpp)
+  list(FILTER sources EXCLUDE REGEX "/${folder}/(main|process/[^/]+)\\.cpp$")
   # Half of the code that is compiled here comes from the headers of CLI11 and nlohmann-json. The files that use them are
   # together in the first group, so that it is compiled once.
   foreach(source IN LISTS sources)
@@ -205,7 +216,7 @@ function(fairlead_programs folder)
   configure_file(${PROJECT_SOURCE_DIR}/${folder}/perf/page.cpp.in ${PROJECT_BINARY_DIR}/perf_page.cpp @ONLY)
   list(APPEND sources ${PROJECT_BINARY_DIR}/perf_page.cpp)
   add_library(fairlead_tools OBJECT ${sources})
-  target_link_libraries(fairlead_tools PUBLIC fairlead fairlead_settings fmt::fmt CLI11::CLI11
+  target_link_libraries(fairlead_tools PUBLIC fairlead_process fairlead fairlead_settings fmt::fmt CLI11::CLI11
                         nlohmann_json::nlohmann_json Threads::Threads)
   target_compile_definitions(fairlead_tools PRIVATE FAIRLEAD_VERSION="${PROJECT_VERSION}"
                              FAIRLEAD_IBVERBS_FOLDER="${FAIRLEAD_IBVERBS_FOLDER}")

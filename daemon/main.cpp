@@ -284,7 +284,13 @@ int main(int argc, char** argv) {
   app.add_option(daemon::Successor::kResume, settings.resumed)->group("")->configurable(false);
   app.add_option(daemon::Successor::kRehearse, settings.rehearsed)->group("")->configurable(false);
   app.footer("The settings of its engines are those of every program: see `fairlead options`.");
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    base::tell(fmt::format("fairleadd: {}: `fairleadd --help` lists what there is", error.what()));
+    return 2;
+  }
   try {
     if (base::environment("FAIRLEAD_LOG") == nullptr) (void)set_log_levels("info");
     const auto served = serve(settings, successor);

@@ -322,7 +322,7 @@ TEST(Amudp, AloneWithoutALauncher) {
 }
 
 TEST(Amudp, ByMpirun) {
-  if (std::system("command -v mpirun >/dev/null 2>&1") != 0) GTEST_SKIP() << "mpirun is missing (openmpi-bin)";
+  if (!is_installed("mpirun")) GTEST_SKIP() << "mpirun is missing (openmpi-bin)";
   for (const char* name : {"kinds", "kinds_ammpi"}) {
     expect_done(run({"mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "4", program(name), "1", "B"}), 4);
   }

@@ -1,43 +1,19 @@
 #pragma once
-// A process that a test starts. The class keeps its output, and ends it with the test.
+// Programs that a test starts, and what they use: processor time, ports.
 
 #include <sys/types.h>
 
 #include <chrono>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "tools/process/child_process.hpp"
+#include "tools/process/cpu_time.hpp"
+
 namespace fairlead::tests {
 
-class ChildProcess {
- public:
-  /// `words`: program (searched in PATH) and arguments. If the program is missing, the exit code is 127.
-  explicit ChildProcess(const std::vector<std::string>& words);
-  ChildProcess(const ChildProcess&) = delete;
-  ChildProcess& operator=(const ChildProcess&) = delete;
-  /// Sends SIGKILL if the process still runs.
-  ~ChildProcess();
-
-  pid_t pid() const { return pid_; }
-  void send_signal(int number) const;
-
-  /// Waits at most `limit` for the process to end. Returns its exit code, 128 + signal if it was killed, -1 if it still
-  /// runs.
-  int wait(std::chrono::milliseconds limit);
-  /// Waits until `text` is in the output or the error output. False if the process ends or `limit` passes first.
-  bool wait_for_text(const std::string& text, std::chrono::milliseconds limit);
-
-  std::string output() const;
-  std::string error_output() const;
-
- private:
-  bool has_ended();
-
-  pid_t pid_ = -1;
-  int output_ = -1, error_output_ = -1;
-  int exit_code_ = -1;
-};
+using tools::ChildProcess;
+using tools::cpu_time_of;
 
 /// Result of a program that has run to its end.
 struct Finished {
@@ -46,8 +22,6 @@ struct Finished {
 };
 Finished run(const std::vector<std::string>& words, std::chrono::milliseconds limit = std::chrono::seconds{60});
 
-/// CPU time that a process, not only a child, has used; nothing if there is no such process.
-std::optional<std::chrono::nanoseconds> cpu_time_of(pid_t process);
 /// Waits until the process has used `cpu_time`, more than its set-up takes. False if it ends or `limit` passes first.
 bool wait_until_busy(pid_t process, std::chrono::nanoseconds cpu_time, std::chrono::milliseconds limit);
 

@@ -131,7 +131,11 @@ TEST_P(DoctorsPeer, Answers) {
   const Finished finished = ask(line.substr(from, to - from));
   EXPECT_EQ(finished.exit_code, 0) << finished.output << finished.error_output;
   EXPECT_THAT(finished.output, HasSubstr("20 probes"));
-  if (GetParam() != std::string_view("udp")) return;
+  if (GetParam() != std::string_view("udp")) {
+    EXPECT_THAT(finished.output, HasSubstr("is reached through shared memory\n"));
+    EXPECT_THAT(finished.output, Not(HasSubstr("bytes arrive there"))) << "no datagrams lead there";
+    return;
+  }
   const std::string version = run({FAIRLEAD_COMMAND, "--version"}).output;  // "fairlead 0.2.0 (GCC ...)"
   const std::string release = version.substr(9, version.find(' ', 9) - 9);
   EXPECT_THAT(finished.output, HasSubstr("both ends have release " + release));

@@ -205,6 +205,9 @@ TEST_F(Fairleadd, SaysWhatIsWrongWithItsSettings) {
   EXPECT_THAT(said({"--socket", socket(), "--rule", "user=root speed=3"}), HasSubstr("'speed=3'"));
   EXPECT_THAT(said({"--socket", "/no/such/folder/host"}), HasSubstr("/no/such/folder"));
   EXPECT_THAT(said({"--applications", "0"}), HasSubstr("--applications"));
+  const Finished unknown = run({program(), "--no-such-option"});
+  EXPECT_EQ(unknown.exit_code, 2) << "as of `fairlead`";
+  EXPECT_THAT(unknown.error_output, testing::MatchesRegex("fairleadd: .*--no-such-option.*\n"));
   const std::string file = folder_ + "/fairleadd.toml";
   std::ofstream(file) << "socket = \"" << socket() << "\"\nspeed = 3\n";
   EXPECT_THAT(said({"--config", file}), HasSubstr("speed"));

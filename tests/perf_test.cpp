@@ -200,7 +200,7 @@ TEST_F(Perf, CompareHasARowForEachRivalOrSaysWhyNot) {
   };
   play("sockperf", "case $1 in pp) echo 'sockperf: Summary: Latency is 12.500 usec' ;; *) exec sleep 100 ;; esac\n");
   play("ucx_perftest", "echo 'there is no transport' >&2; exit 3\n");
-  if (run({"sh", "-c", "command -v qperf"}, 10s).exit_code != 0) GTEST_SKIP() << "qperf is missing";
+  if (!is_installed("qperf")) GTEST_SKIP() << "qperf is missing";
   const Finished finished = run({"env", "PATH=" + folder + ":/usr/bin:/bin", FAIRLEAD_COMMAND, "perf", "latency",
                                  "--compare", "--no-floor", "--json", "--seconds", "0.1", "--cpus", two_processors()},
                                 100s);

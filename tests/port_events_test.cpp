@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 using Words = TwoNamespaces::Words;
 
 TEST(PortEvents, FollowTheInterface) {
-  if (run({"sh", "-c", "command -v ibv_asyncwatch"}, 10s).exit_code != 0) GTEST_SKIP() << "ibv_asyncwatch is missing";
+  if (!is_installed("ibv_asyncwatch")) GTEST_SKIP() << "ibv_asyncwatch is missing";
   TwoNamespaces two;
   if (const auto fault = two.set_up()) GTEST_SKIP() << *fault;
   ChildProcess watch(two.enter_first({FAIRLEAD_COMMAND, "run", "--", "stdbuf", "-oL", "ibv_asyncwatch"}));
@@ -32,8 +32,7 @@ TEST(PortEvents, FollowTheInterface) {
 // of the pair deletes both.
 TEST(PortEvents, TellOfARemovedDevice) {
   for (const char* program : {"ibv_asyncwatch", "rping"}) {
-    if (run({"sh", "-c", std::string("command -v ") + program}, 10s).exit_code != 0)
-      GTEST_SKIP() << program << " is missing";
+    if (!is_installed(program)) GTEST_SKIP() << program << " is missing";
   }
   TwoNamespaces two;
   if (const auto fault = two.set_up()) GTEST_SKIP() << *fault;

@@ -26,6 +26,7 @@
 #include <fairlead/net/event.hpp>
 #include <fairlead/net/invitation.hpp>
 #include <fairlead/net/loan.hpp>
+#include <fairlead/net/peer_facts.hpp>
 #include <fairlead/net/queue_kind.hpp>
 #include <fairlead/net/statistics.hpp>
 #include <fairlead/net/transfer_machine.hpp>

@@ -2,11 +2,23 @@
 
 #include <fmt/format.h>
 
+#include <functional>
+#include <map>
 #include <utility>
 
 #include "base/environment.hpp"
 
 namespace fairlead::base {
+
+namespace {
+
+/// Options by the variables that they set.
+std::map<std::string, std::string, std::less<>>& options() {
+  static std::map<std::string, std::string, std::less<>> all;
+  return all;
+}
+
+}  // namespace
 
 Result<Settings> Settings::read() {
   const char* const path = environment(kFileVariable);
@@ -19,10 +31,22 @@ Result<Settings> Settings::read() {
 
 std::optional<Setting> Settings::find(std::string_view variable) const {
   const std::string name(variable);
-  if (const char* text = environment(name.c_str())) return Setting{text, name, "or unset " + name};
+  if (const char* text = environment(name.c_str())) {
+    const std::string where = name_for_users(variable);
+    return Setting{text, where, where == name ? "or unset " + name : where};
+  }
   const FileSetting* const line = file_.find(name_in_file(variable));
   if (line == nullptr) return std::nullopt;
   return Setting{line->text, line->where, line->where};
+}
+
+void Settings::name_option(std::string_view variable, std::string_view option) {
+  options().insert_or_assign(std::string(variable), std::string(option));
+}
+
+std::string Settings::name_for_users(std::string_view variable) {
+  const auto option = options().find(variable);
+  return option == options().end() ? std::string(variable) : option->second;
 }
 
 std::string Settings::name_in_file(std::string_view variable) {

@@ -14,8 +14,8 @@ namespace fairlead::base {
 
 struct Setting {
   std::string text;
-  std::string where;   // "FAIRLEAD_PATH", or "fairlead.toml:3"
-  std::string remedy;  // what to correct: "or unset FAIRLEAD_PATH", or "fairlead.toml:3"
+  std::string where;   // "FAIRLEAD_PATH", "--path", or "fairlead.toml:3"
+  std::string remedy;  // what to correct: "or unset FAIRLEAD_PATH", "--path", or "fairlead.toml:3"
 };
 
 class Settings {
@@ -32,6 +32,11 @@ class Settings {
   /// Finds a setting by its variable's name.
   std::optional<Setting> find(std::string_view variable) const;
   const SettingsFile& file() const noexcept { return file_; }
+
+  /// Errors about the variable then name the option by which the user has set it. Call it before other threads start.
+  static void name_option(std::string_view variable, std::string_view option);
+  /// Returns how the user knows the variable: the option, if it has one, or the variable itself.
+  static std::string name_for_users(std::string_view variable);
 
   /// Returns the name in the file of a variable: ack_delay for FAIRLEAD_ACK_DELAY.
   static std::string name_in_file(std::string_view variable);

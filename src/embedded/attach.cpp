@@ -18,6 +18,7 @@
 #include "base/log.hpp"
 #include "base/log_file.hpp"
 #include "base/numa.hpp"
+#include "base/settings.hpp"
 #include "embedded/embedded_core.hpp"
 #include "embedded/open_shm.hpp"
 #include "engine/handover.hpp"
@@ -87,7 +88,10 @@ Result<std::optional<link::SealSettings>> read_keys(const engine::EngineOptions&
 
 Result<base::LogFile> open_flight_log(const engine::EngineOptions& options) {
   auto log = base::LogFile::open(options.flight());
-  if (!log) log.error().message = fmt::format("no flight log (FAIRLEAD_FLIGHT): {}", log.error().message);
+  if (!log) {
+    log.error().message =
+        fmt::format("no flight log ({}): {}", base::Settings::name_for_users("FAIRLEAD_FLIGHT"), log.error().message);
+  }
   return log;
 }
 

@@ -171,7 +171,7 @@ void Driver::run() {
       }
       std::array<pollfd, 4> woken{{{kick_.get(), POLLIN, 0},
                                    {engine_->path()->descriptor(), POLLIN, 0},
-                                   {engine_->shm_descriptor(), POLLIN, 0},
+                                   {shm_descriptor(*engine_), POLLIN, 0},
                                    bell(now, deadline)}};
       poll_until(woken, deadline);
       {

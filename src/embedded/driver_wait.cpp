@@ -88,7 +88,7 @@ void Driver::sleep(std::span<engine::Port* const> ports, base::Instant deadline)
     std::size_t count = armed;
     if (drives) {
       woken[count++] = {engine_->path()->descriptor(), POLLIN, 0};
-      woken[count++] = {engine_->shm_descriptor(), POLLIN, 0};
+      woken[count++] = {shm_descriptor(*engine_), POLLIN, 0};
       Locked lock(*this);
       pace_.stop();
       sleeps_.store(sleeps_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -113,7 +113,7 @@ void Driver::sleep(std::span<engine::Port* const> ports, base::Instant deadline)
 // Disarms the doorbell: peers need not ring it any more. The engine's thread may sleep as well, and the ring may have
 // been for both. It has to know that another thread drives now, because it takes over when that thread stops.
 void Driver::rise() {
-  if (engine_->shm_descriptor() < 0) return;
+  if (shm_descriptor(*engine_) < 0) return;
   Locked lock(*this);
   engine_->disarm();
   if (is_thread_asleep_.load(std::memory_order_relaxed)) ::eventfd_write(kick_.get(), 1);

@@ -304,6 +304,11 @@ std::string EmbeddedCore::describe_failure(const base::SocketAddress& address, S
   return driver_.engine().describe_peer(address, base::MonotonicClock::now(), status);
 }
 
+transport::PeerFacts EmbeddedCore::peer_facts(const base::SocketAddress& address) const {
+  const Driver::Locked lock(driver_);
+  return driver_.engine().peer_facts(address);
+}
+
 std::string EmbeddedCore::describe_flight(const base::SocketAddress& address) const {
   const Driver::Locked lock(driver_);
   return driver_.engine().describe_flight(address, base::MonotonicClock::now());

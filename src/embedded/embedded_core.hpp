@@ -82,6 +82,7 @@ class EmbeddedCore final : public engine::Core {
   std::uint64_t dropped_no_buffer(engine::PortHandle port) const override;
   observe::EngineFacts facts() const override;
   std::string describe_failure(const base::SocketAddress& address, Status status) const override;
+  transport::PeerFacts peer_facts(const base::SocketAddress& address) const override;
   std::string describe_flight(const base::SocketAddress& address) const override;
 
  private:

@@ -29,6 +29,7 @@
 #include "link/send_part.hpp"
 #include "observe/facts.hpp"
 #include "qp/pair_core.hpp"
+#include "transport/peer_facts.hpp"
 
 namespace fairlead::engine {
 
@@ -200,6 +201,8 @@ class Core {
   /// Returns why an operation with a peer ended with `status`, as describe_peer(). Empty if the engine there is alive
   /// and itself refused the operation: nothing has that port.
   virtual std::string describe_failure(const base::SocketAddress& address, Status status) const = 0;
+  /// Returns what programs may decide by about a peer.
+  virtual transport::PeerFacts peer_facts(const base::SocketAddress& address) const = 0;
   /// Returns the last events with a peer, one line each, oldest first. Empty if nothing is known.
   virtual std::string describe_flight(const base::SocketAddress&) const { return {}; }
 };

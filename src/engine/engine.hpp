@@ -130,8 +130,6 @@ class Engine {
   void disarm() {
     if (shm_transport()) shm_transport()->connections().watch().disarm();
   }
-  /// Returns the descriptor of shared memory; -1 if there is none.
-  int shm_descriptor() const { return shm_transport() ? shm_transport()->connections().descriptor() : -1; }
   /// Connections to engines of this host; null without shared memory.
   shm::Connections* connections() { return shm_transport() ? &shm_transport()->connections() : nullptr; }
   /// Call before farewell(). Tells all peers that this engine ends, again at each call. Returns how many peers have not
@@ -157,6 +155,7 @@ class Engine {
       "need addresses that both ends can reach";
   /// As Core::describe_failure().
   std::string describe_peer(const base::SocketAddress& address, base::Instant now, Status status = Status::ok) const;
+  transport::PeerFacts peer_facts(const base::SocketAddress& address) const;
   /// Returns the last events with a peer, one line each; empty if nothing is known.
   std::string describe_flight(const base::SocketAddress& address, base::Instant now) const;
   /// Stalls and losses that were detected since the last take_report(), as notes for the log.
@@ -205,5 +204,10 @@ class Engine {
   base::Instant attend_at_{};  // next check for arriving and leaving peers of this host
   base::Instant now_{};        // time of the current call, for completions
 };
+
+/// Returns the descriptor of shared memory; -1 if there is none.
+inline int shm_descriptor(Engine& engine) {
+  return engine.connections() != nullptr ? engine.connections()->descriptor() : -1;
+}
 
 }  // namespace fairlead::engine

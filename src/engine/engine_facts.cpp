@@ -56,37 +56,38 @@ observe::PairFact fact_of(const qp::QueuePair& pair) {
           .in_flight = count_between(pair.sends.head(), pair.sends.next())};
 }
 
-std::string release_text(std::uint32_t release) {
-  if (release == 0) return {};
-  return fmt::format(", release {}.{}.{}", release >> 16, release >> 8 & 0xFF, release & 0xFF);
-}
-
 std::string probe_text(std::uint32_t longest) {
   return longest == 0 ? std::string() : fmt::format(" there, of {} bytes back", longest);
 }
 
+bool is_shared(const transport::Transports& transports, const base::SocketAddress& address) {
+  return transports.shm_transport() != nullptr && transports.shm_transport()->find(address);
+}
+
 /// Returns whether an engine answers at the address.
 bool is_met(const transport::Transports& transports, const base::SocketAddress& address) {
-  if (transports.shm_transport() != nullptr && transports.shm_transport()->find(address)) return true;
+  if (is_shared(transports, address)) return true;
   const auto peer = transports.link().find(address);
   return peer && transports.link().facts(*peer).is_connected;
 }
 
-/// Describes a peer that is not lost.
+/// Describes a peer that is not lost. With a remedy if an operation with it has failed.
 std::string describe_present(const transport::Transports& transports, const base::SocketAddress& address,
-                             base::Instant now) {
-  if (transports.shm_transport() != nullptr && transports.shm_transport()->find(address))
-    return fmt::format("{} is reached through shared memory: is its process stopped?", address.to_string());
+                             base::Instant now, bool has_failed) {
+  if (is_shared(transports, address))
+    return fmt::format("{} is reached through shared memory{}", address.to_string(),
+                       has_failed ? ": is its process stopped?" : "");
   const auto peer = transports.link().find(address);
   if (!peer) return {};
   const link::PeerFacts facts = transports.link().facts(*peer);
+  const std::string release = transport::release_text(facts.release);
   if (!facts.is_connected) return fmt::format("{} has not answered yet: is the peer running?", address.to_string());
   return fmt::format(
       "{} was last heard {:.1f} s ago (rtt {:.3f} ms, rto {:.1f} ms, {} segments in flight, datagrams of up to {} "
-      "bytes{}{})",
+      "bytes{}{}{})",
       address.to_string(), seconds(now - facts.last_heard), milliseconds(facts.round_trip),
       milliseconds(facts.resend_after), facts.segments_in_flight, facts.datagram_size, probe_text(facts.longest_probe),
-      release_text(facts.release));
+      release.empty() ? "" : ", release ", release);
 }
 
 }  // namespace
@@ -143,10 +144,24 @@ std::string Engine::describe_peer(const base::SocketAddress& address, base::Inst
   std::string text = lost_peers_.describe(address, now);
   const bool is_there = text.empty() && (!transports_ || is_met(*transports_, address));
   if (!transports_ || (is_there && status == Status::refused)) return text;
-  if (text.empty()) text = describe_present(*transports_, address, now);
+  if (text.empty()) text = describe_present(*transports_, address, now, status != Status::ok);
   const auto peer = transports_->link().find(address);
   if (peer && transports_->link().facts(*peer).is_translated) text += fmt::format("; {}", kNat);
   return text;
+}
+
+transport::PeerFacts Engine::peer_facts(const base::SocketAddress& address) const {
+  transport::PeerFacts facts{.problem = lost_peers_.problem(address),
+                             .is_met = !transports_ || is_met(*transports_, address)};
+  const auto peer = transports_ ? transports_->link().find(address) : std::nullopt;
+  if (!peer) return facts;
+  const link::PeerFacts of_link = transports_->link().facts(*peer);
+  facts.is_translated = of_link.is_translated;
+  if (!of_link.is_connected || is_shared(*transports_, address)) return facts;
+  facts.release = of_link.release;
+  facts.datagram_size = of_link.datagram_size;
+  facts.longest_probe = of_link.longest_probe;
+  return facts;
 }
 
 std::string Engine::describe_flight(const base::SocketAddress& address, base::Instant now) const {

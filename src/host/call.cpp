@@ -45,7 +45,7 @@ std::optional<Call> call_from(std::span<const std::byte> bytes) {
   Call call;
   if (bytes.size() != sizeof call) return std::nullopt;
   std::memcpy(&call, bytes.data(), sizeof call);
-  return call.kind <= static_cast<std::uint32_t>(Call::Kind::next_loss) ? std::optional(call) : std::nullopt;
+  return call.kind <= static_cast<std::uint32_t>(Call::Kind::peer_facts) ? std::optional(call) : std::nullopt;
 }
 
 bool send_answer(const shm::Socket& to, Answer answer, std::string_view text) {

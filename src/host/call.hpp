@@ -30,8 +30,9 @@ struct Call {
     list,
     open_pairs,
     counters,
-    replace,   // replaces the program by the one at the same path, which answers
-    next_loss  // the loss of a peer after the first `application` ones
+    replace,    // replaces the program by the one at the same path, which answers
+    next_loss,  // the loss of a peer after the first `application` ones
+    peer_facts
   };
 
   std::uint64_t version = kVersion;
@@ -42,7 +43,7 @@ struct Call {
   std::uint32_t count = 0;         // open_port: 0: exactly that port; else any of so many. list: most rows, or 0
   std::uint64_t application = 0;   // open_port, open_pairs: the secret from the answer to attach; list: where to begin
   std::uint64_t memory_bytes = 0;  // attach, open_pairs: size of the (second) descriptor sent along
-  PlainAddress address{};          // attach: the engine; describe: the peer
+  PlainAddress address{};          // attach: the engine; describe, peer_facts: the peer
 };
 
 struct Answer {
@@ -53,7 +54,7 @@ struct Answer {
   std::uint32_t operations_max = 0;  // attach: the most that may be pending
   std::uint64_t application = 0;     // list: where to go on; 0: this is all
   std::uint64_t epoch = 0, message_size_max = 0;
-  PlainAddress address{};  // attach: the engine; next_loss: the peer (lost_peer.hpp)
+  PlainAddress address{};  // attach: the engine; next_loss: the peer (lost_peer.hpp). peer_facts: peer_facts.hpp
 };
 /// Most bytes of text that follow an answer.
 inline constexpr std::size_t kTextMost = 64UL << 10;

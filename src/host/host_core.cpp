@@ -16,8 +16,16 @@
 #include "engine/application_counters.hpp"
 #include "host/host_active.hpp"
 #include "host/listing.hpp"
+#include "host/peer_facts.hpp"
 
 namespace fairlead::host {
+namespace {
+
+std::string text_of(Result<Answered> answered) {
+  return answered ? std::move(answered->text) : std::move(answered.error().message);
+}
+
+}  // namespace
 
 Result<std::shared_ptr<HostCore>> HostCore::attach(const std::string& file, const base::SocketAddress& local,
                                                    const engine::EngineOptions& options) {
@@ -174,21 +182,29 @@ observe::EngineFacts HostCore::facts() const {
                                         .copied_bytes = counters_.copied_bytes.load(std::memory_order_relaxed),
                                         .wakes = host_.wakes(),
                                         .moved_bytes = pairs_ ? pairs_->moved_bytes() : 0});
-  if (mark_.is_inherited()) return facts;
-  const auto answered = call({.kind = static_cast<std::uint32_t>(Call::Kind::counters)});
+  const auto answered = call({.kind = std::to_underlying(Call::Kind::counters)});
   if (!answered) return facts;
   for (auto& counter : decode_counters(answered->text)) facts.counters.push_back(std::move(counter));
   return facts;
 }
 
-std::string HostCore::describe(Call::Kind kind, const base::SocketAddress& address, Status status) const {
-  if (mark_.is_inherited()) return {};
-  auto answered = call(
-      {.kind = static_cast<std::uint32_t>(kind), .number = std::to_underlying(status), .address = to_plain(address)});
-  return answered ? std::move(answered->text) : std::move(answered.error().message);
+std::string HostCore::describe_failure(const base::SocketAddress& address, Status status) const {
+  return text_of(call({.kind = std::to_underlying(Call::Kind::describe_peer),
+                       .number = std::to_underlying(status),
+                       .address = to_plain(address)}));
+}
+
+std::string HostCore::describe_flight(const base::SocketAddress& address) const {
+  return text_of(call({.kind = std::to_underlying(Call::Kind::describe_flight), .address = to_plain(address)}));
+}
+
+transport::PeerFacts HostCore::peer_facts(const base::SocketAddress& address) const {
+  const auto answered = call({.kind = std::to_underlying(Call::Kind::peer_facts), .address = to_plain(address)});
+  return answered ? facts_from(answered->answer) : transport::PeerFacts{.problem = transport::PeerProblem::other};
 }
 
 Result<Answered> HostCore::call(const Call& call) const {
+  if (mark_.is_inherited()) return std::unexpected(Error{Status::bad_state, 0, {}});
   const std::scoped_lock calls(call_mutex_);
   const auto sleeper = host_.take_socket();  // a sleeper would take the answer for a nudge
   if (has_ended()) return std::unexpected(Error{Status::restarted, 0, "the host engine has ended"});

@@ -94,12 +94,9 @@ class HostCore final : public engine::Core {
   void watch_drops(engine::PortHandle port) override { find(port).watch_drops(); }
   std::uint64_t dropped_no_buffer(engine::PortHandle port) const override { return find(port).dropped(); }
   observe::EngineFacts facts() const override;
-  std::string describe_failure(const base::SocketAddress& address, Status status) const override {
-    return describe(Call::Kind::describe_peer, address, status);
-  }
-  std::string describe_flight(const base::SocketAddress& address) const override {
-    return describe(Call::Kind::describe_flight, address);
-  }
+  std::string describe_failure(const base::SocketAddress& address, Status status) const override;
+  transport::PeerFacts peer_facts(const base::SocketAddress& address) const override;
+  std::string describe_flight(const base::SocketAddress& address) const override;
 
  private:
   friend class HostActive;
@@ -134,7 +131,6 @@ class HostCore final : public engine::Core {
   void cancel_spares(engine::PortHandle port, std::uint32_t count);
   Status post(engine::PortHandle port, const engine::Receive& receive, bool is_spare,
               engine::OperationHandle& operation, std::uint64_t& number);
-  std::string describe(Call::Kind kind, const base::SocketAddress& address, Status status = Status::ok) const;
   Result<Answered> call(const Call& call) const;
 
   HostConnection host_;

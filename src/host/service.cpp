@@ -22,6 +22,7 @@
 #include "base/processor.hpp"
 #include "base/say.hpp"
 #include "host/lost_peer.hpp"
+#include "host/peer_facts.hpp"
 #include "host/watch_error.hpp"
 
 namespace fairlead::host {
@@ -374,10 +375,16 @@ void Service::hear(std::uint64_t source, Application& application) {
       application.blame("it sent a malformed call");
       return false;
     }
-    if (call->kind == static_cast<std::uint32_t>(Call::Kind::next_loss)) {
-      send_answer(application.socket(), answer_loss(*application.core().active_ports(), call->application));
-    } else {
-      send_answer(application.socket(), {}, describe(application.core(), *call));
+    engine::Core& core = application.core();
+    switch (static_cast<Call::Kind>(call->kind)) {
+      case Call::Kind::next_loss:
+        send_answer(application.socket(), answer_loss(*core.active_ports(), call->application));
+        break;
+      case Call::Kind::peer_facts:
+        send_answer(application.socket(), answer_facts(core.peer_facts(from_plain(call->address))));
+        break;
+      default:
+        send_answer(application.socket(), {}, describe(core, *call));
     }
     return true;
   });

@@ -252,9 +252,12 @@ class FakeCore final : public engine::Core {
     return {.path = "fake", .counters = {{"fake.submissions", next_slot_}}, .peers = {}};
   }
   std::string describe_flight(const base::SocketAddress& peer) const override { return "met " + peer.to_string(); }
+  transport::PeerFacts peer_facts(const base::SocketAddress&) const override { return facts_of_peers; }
   std::string describe_failure(const base::SocketAddress& peer, Status status) const override {
     return status == Status::refused ? std::string() : "never met " + peer.to_string();  // it is there, and refused it
   }
+
+  transport::PeerFacts facts_of_peers;
 
  private:
   static constexpr std::uint32_t kEventsMax = 1U << 20;

@@ -50,6 +50,33 @@ TEST_F(MachineTest, StartsAndStops) {
   EXPECT_EQ(machine_events_, (Events{{kChange, MachineState::started}, {kChange, MachineState::stopped}}));
 }
 
+TEST_F(MachineTest, FactsOfAPeerNeedNoSentence) {
+  const EndPoint own = start();
+  fake_.core->facts_of_peers = {.is_met = true, .release = 0x010203, .datagram_size = 1400, .longest_probe = 1200};
+  PeerFacts facts = machine_.peer_facts(own, Status::ok);
+  EXPECT_EQ(facts.problem, PeerProblem::none);
+  EXPECT_EQ(facts.release, "1.2.3");
+  EXPECT_EQ(facts.datagram_there, 1400U);
+  EXPECT_EQ(facts.datagram_here, 1200U);
+  EXPECT_FALSE(facts.is_translated);
+  EXPECT_EQ(machine_.peer_facts(own, Status::refused).problem, PeerProblem::no_machine) << "the engine there lives";
+  EXPECT_EQ(machine_.peer_facts(own, Status::silent).problem, PeerProblem::none);
+
+  using Known = transport::PeerProblem;
+  for (const auto& [known, told] : {std::pair(Known::never_heard, PeerProblem::never_heard),
+                                    {Known::nobody_listens, PeerProblem::nobody_listens},
+                                    {Known::other, PeerProblem::other}}) {
+    fake_.core->facts_of_peers = {.problem = known, .is_translated = true};
+    facts = machine_.peer_facts(own, Status::refused);
+    EXPECT_EQ(facts.problem, told);
+    EXPECT_TRUE(facts.is_translated);
+    EXPECT_EQ(facts.release, "");
+  }
+  fake_.core->facts_of_peers = {};
+  EXPECT_EQ(machine_.peer_facts(own, Status::refused).problem, PeerProblem::none) << "no engine has answered";
+  EXPECT_EQ(machine_.peer_facts(EndPoint(), Status::refused).problem, PeerProblem::none);
+}
+
 TEST_F(MachineTest, CallsInTheWrongStateAreRefused) {
   EXPECT_EQ(machine_.create_end_point(kAddress).error().status, Status::bad_state);
   start();

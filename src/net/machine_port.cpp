@@ -33,6 +33,10 @@ Result<std::shared_ptr<engine::Core>> attach(DomainState& domain, base::SocketAd
   return core;
 }
 
+// In the order of transport::PeerProblem.
+constexpr PeerProblem kProblems[] = {PeerProblem::none, PeerProblem::never_heard, PeerProblem::nobody_listens,
+                                     PeerProblem::other};
+
 Result<engine::PortHandle> open_port(engine::Core& core, NetAddress& address) {
   const std::string where = fmt::format("{}:{}:{}", nid_text(core.address()), core.address().port, address.portal);
   if (address.tmid == 0) {
@@ -137,6 +141,18 @@ std::string MachinePort::describe(const EndPoint& end_point, Status status) cons
       "the process at {} has no transfer machine {}:{}: is that the port of another program, or has the machine "
       "stopped?",
       process, portal, tmid);
+}
+
+PeerFacts MachinePort::peer_facts(const EndPoint& end_point, Status status) const {
+  if (!core || !end_point) return {};
+  const transport::PeerFacts known = core->peer_facts(EndPointState::of(end_point)->remote.engine);
+  const bool has_no_machine =
+      status == Status::refused && known.problem == transport::PeerProblem::none && known.is_met;
+  return {.problem = has_no_machine ? PeerProblem::no_machine : kProblems[std::to_underlying(known.problem)],
+          .is_translated = known.is_translated,
+          .release = transport::release_text(known.release),
+          .datagram_there = known.datagram_size,
+          .datagram_here = known.longest_probe};
 }
 
 std::string MachinePort::describe_flight(const EndPoint& end_point) const {

@@ -8,6 +8,7 @@
 
 #include <fairlead/error.hpp>
 #include <fairlead/net/end_point.hpp>
+#include <fairlead/net/peer_facts.hpp>
 #include <fairlead/net/statistics.hpp>
 
 #include "engine/core.hpp"
@@ -36,6 +37,7 @@ struct MachinePort {
   Result<EndPoint> create_end_point(std::string_view text);
   std::string describe(const EndPoint& end_point) const;
   std::string describe(const EndPoint& end_point, Status status) const;
+  PeerFacts peer_facts(const EndPoint& end_point, Status status) const;
   std::string describe_flight(const EndPoint& end_point) const;
   /// Returns the count of messages that found no receive buffer.
   std::uint64_t dropped() const { return core ? core->dropped_no_buffer(handle) : dropped_at_end; }

@@ -139,6 +139,10 @@ std::string TransferMachine::describe(const EndPoint& end_point, Status status) 
   if (machine_->is_inherited()) return {};
   return machine_->ask([&](const MachinePort& port) { return port.describe(end_point, status); });
 }
+PeerFacts TransferMachine::peer_facts(const EndPoint& end_point, Status status) const {
+  if (machine_->is_inherited()) return {};
+  return machine_->ask([&](const MachinePort& port) { return port.peer_facts(end_point, status); });
+}
 std::string TransferMachine::describe_flight(const EndPoint& end_point) const {
   if (machine_->is_inherited()) return {};
   return machine_->ask([&](const MachinePort& port) { return port.describe_flight(end_point); });

@@ -89,6 +89,25 @@ std::string LostPeers::describe(const base::SocketAddress& peer, base::Instant n
   return known.empty() ? describe_status(peer.to_string(), loss.notice, ago) : known;
 }
 
+PeerProblem LostPeers::problem(const base::SocketAddress& peer) const {
+  const auto found = losses_.find(peer);
+  if (found == losses_.end()) return PeerProblem::none;
+  const Loss& loss = found->second;
+  if (loss.offence != Offence::none || loss.has_left) return PeerProblem::other;
+  const link::Notice& notice = loss.notice;
+  switch (notice.diagnosis) {
+    case link::Diagnosis::told_by_icmp:
+      return notice.obstacle == link::Obstacle::nobody_listens ? PeerProblem::nobody_listens : PeerProblem::other;
+    case link::Diagnosis::none:
+    case link::Diagnosis::nothing_heard:
+      return notice.status == Status::unreachable ? PeerProblem::never_heard
+             : notice.status == Status::refused   ? PeerProblem::nobody_listens
+                                                  : PeerProblem::other;
+    default:
+      return PeerProblem::other;
+  }
+}
+
 /// Empty if the status is explanation enough.
 std::string LostPeers::describe_diagnosis(const std::string& peer, const Loss& loss, double ago) const {
   const link::Notice& notice = loss.notice;

@@ -8,6 +8,7 @@
 #include "base/time.hpp"
 #include "link/link.hpp"
 #include "transport/offences.hpp"
+#include "transport/peer_facts.hpp"
 
 namespace fairlead::transport {
 
@@ -24,6 +25,7 @@ class LostPeers {
   void forget(const base::SocketAddress& peer) { losses_.erase(peer); }
   /// Returns why the peer was lost; empty if it is not lost.
   std::string describe(const base::SocketAddress& peer, base::Instant now) const;
+  PeerProblem problem(const base::SocketAddress& peer) const;
 
  private:
   static constexpr std::size_t kMost = 256;

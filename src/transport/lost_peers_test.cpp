@@ -43,6 +43,30 @@ TEST(LostPeers, ADiagnosisSaysMoreThanTheStatusAndAnOffenceMost) {
   EXPECT_THAT(peers.describe(kLost, base::Instant{2s}), HasSubstr("this engine expelled 10.0.0.7:20480 1.0 s ago"));
 }
 
+TEST(LostPeers, TheProblemIsKnownWithoutTheSentence) {
+  LostPeers peers(5s);
+  EXPECT_EQ(peers.problem(kLost), PeerProblem::none);
+  const auto problem = [&](const link::Notice& lost) {
+    peers.forget(kLost);
+    peers.add(kLost, lost, base::Instant{1s});
+    return peers.problem(kLost);
+  };
+  EXPECT_EQ(problem(notice(Status::unreachable)), PeerProblem::never_heard);
+  EXPECT_EQ(problem(notice(Status::unreachable, link::Diagnosis::nothing_heard)), PeerProblem::never_heard);
+  EXPECT_EQ(problem(notice(Status::refused)), PeerProblem::nobody_listens);
+  EXPECT_EQ(problem(notice(Status::restarted)), PeerProblem::other);
+  EXPECT_EQ(problem(notice(Status::unreachable, link::Diagnosis::no_host)), PeerProblem::other);
+  EXPECT_EQ(problem(notice(Status::refused, link::Diagnosis::left)), PeerProblem::other);
+  link::Notice told = notice(Status::silent, link::Diagnosis::told_by_icmp);
+  told.obstacle = link::Obstacle::nobody_listens;
+  EXPECT_EQ(problem(told), PeerProblem::nobody_listens);
+  told.obstacle = link::Obstacle::prohibited;
+  EXPECT_EQ(problem(told), PeerProblem::other);
+  EXPECT_EQ(problem(notice(Status::refused)), PeerProblem::nobody_listens);
+  peers.blame(kLost, Offence::guesses);
+  EXPECT_EQ(peers.problem(kLost), PeerProblem::other);
+}
+
 // The time is that since the peer was heard last, at the loss and until now.
 TEST(LostPeers, SilenceHasItsLength) {
   LostPeers peers(5s);

@@ -20,8 +20,9 @@ std::string describe_failure(const net::TransferMachine& machine, const net::End
   return fmt::format("{}; `fairlead explain {}` tells more", text, to_string(status));
 }
 
-bool is_program_missing(std::string_view why) {
-  return why.contains("nobody listens") || why.contains("never heard") || why.contains("has no transfer machine");
+bool is_program_missing(net::PeerProblem problem) {
+  using enum net::PeerProblem;
+  return problem == never_heard || problem == nobody_listens || problem == no_machine;
 }
 
 }  // namespace fairlead::tools

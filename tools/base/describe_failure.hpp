@@ -3,7 +3,6 @@
 #include <fairlead/net/transfer_machine.hpp>
 
 #include <string>
-#include <string_view>
 
 namespace fairlead::tools {
 
@@ -11,7 +10,7 @@ namespace fairlead::tools {
 /// 2.1 s (...)".
 std::string describe_failure(const net::TransferMachine& machine, const net::EndPoint& peer, Status status);
 
-/// Returns whether the program there may not run, by such a text. Other causes are certain, or another.
-bool is_program_missing(std::string_view why);
+/// Returns whether the program there may not run. Other causes are certain, or another.
+bool is_program_missing(net::PeerProblem problem);
 
 }  // namespace fairlead::tools

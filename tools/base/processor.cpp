@@ -1,16 +1,8 @@
 #include "tools/base/processor.hpp"
 
-#include <sched.h>
 #include <sys/resource.h>
 
 namespace fairlead::tools {
-
-bool pin_thread(int cpu) {
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  CPU_SET(static_cast<unsigned>(cpu), &one);
-  return sched_setaffinity(0, sizeof one, &one) == 0;
-}
 
 double process_cpu_seconds() {
   rusage usage{};

@@ -54,18 +54,14 @@ class Prober {
   }
   Status status() const { return status_.value_or(Status::silent); }
   std::string why() const { return describe_failure(machine_, peer_, status()); }
-  /// Returns what is known of the peer, without the remedy.
-  std::string known() const {
-    const std::string text = machine_.describe(peer_);
-    return text.substr(0, text.find(": "));
-  }
+  net::PeerFacts facts() const { return machine_.peer_facts(peer_, status()); }
+  std::string known() const { return machine_.describe(peer_); }
 
  private:
   /// Returns whether an engine answered: it has no such machine. The peer's kernel may have refused instead, or the
   /// engine refused this one, for example because of its key.
   bool is_answered() const {
-    if (status_ == Status::refused)
-      return machine_.describe(peer_, Status::refused).contains("has no transfer machine");
+    if (status_ == Status::refused) return facts().problem == net::PeerProblem::no_machine;
     return status_ == Status::no_buffer || status_ == Status::ok;
   }
 
@@ -126,8 +122,7 @@ void tell_loss(Findings& findings, const LossCount& count, unsigned probes) {
                       is_lossy ? "fairlead explain link.resends" : ""});
 }
 
-void tell_release(Findings& findings, const std::string& known) {
-  const std::string release = between(known, "release ", ")");
+void tell_release(Findings& findings, const std::string& release) {
   if (release.empty()) return;  // through shared memory, where connections need the same release
   if (release == FAIRLEAD_VERSION)
     return findings.push_back({Verdict::good, "version", fmt::format("both ends have release {}", release), {}});
@@ -142,10 +137,10 @@ void tell_datagrams(Findings& findings, Prober& prober, const net::TransferMachi
   constexpr auto kAtMost = std::chrono::seconds(10);
   const auto end = std::chrono::steady_clock::now() + kAtMost;
   auto quiet_at = std::chrono::steady_clock::now() + kQuiet;
-  auto sizes = datagram_sizes_in(prober.known(), way);
+  auto sizes = datagram_sizes_of(prober.facts(), way);
   for (std::uint64_t seen = 0;
        sizes && !are_final(*sizes) && std::chrono::steady_clock::now() < std::min(quiet_at, end);
-       sizes = datagram_sizes_in(prober.known(), way)) {
+       sizes = datagram_sizes_of(prober.facts(), way)) {
     const std::uint64_t probes = counter(machine, "link.probes_sent") + counter(machine, "link.probes_received");
     if (std::exchange(seen, probes) != probes) quiet_at = std::chrono::steady_clock::now() + kQuiet;
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -156,8 +151,8 @@ void tell_datagrams(Findings& findings, Prober& prober, const net::TransferMachi
 }
 
 /// Returns what else may help. Causes that are certain name their remedy themselves.
-std::string remedy_of(const std::string& why) {
-  if (!is_program_missing(why)) return {};
+std::string remedy_of(net::PeerProblem problem) {
+  if (!is_program_missing(problem)) return {};
   return "start a program that uses Fairlead there, such as fairlead bulkping server; look at the firewalls on both "
          "hosts (UDP, also back to our port)";
 }
@@ -179,21 +174,19 @@ void ask(Findings& findings, net::Domain& domain, net::TransferMachine& machine,
   for (unsigned i = 0; i < probes; ++i) {
     const auto one = prober.ask();
     if (!one) {
-      std::string why = prober.why(), remedy = remedy_of(why);
-      findings.push_back({Verdict::trouble, "peer", std::move(why), std::move(remedy)});
-      if (way && prober.status() == Status::unreachable && findings.back().text.contains("never heard"))
-        findings.push_back(find_blocked_direction(*way));
+      const net::PeerProblem problem = prober.facts().problem;
+      findings.push_back({Verdict::trouble, "peer", prober.why(), remedy_of(problem)});
+      if (way && problem == net::PeerProblem::never_heard) findings.push_back(find_blocked_direction(*way));
       return;
     }
     took.push_back(one->count());
     losses.add_probe();
   }
-  const std::string known = prober.known();
-  const bool is_translated = known.contains("a NAT translates an address");
+  const net::PeerFacts facts = prober.facts();
   findings.push_back(
-      {is_translated ? Verdict::trouble : Verdict::good, "peer", known,
-       is_translated ? "use addresses that both hosts can reach, such as those of the hosts' network" : ""});
-  tell_release(findings, known);
+      {facts.is_translated ? Verdict::trouble : Verdict::good, "peer", prober.known(),
+       facts.is_translated ? "use addresses that both hosts can reach, such as those of the hosts' network" : ""});
+  tell_release(findings, facts.release);
   std::ranges::sort(took);
   findings.push_back({Verdict::good,
                       "latency",

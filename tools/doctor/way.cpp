@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
 
-#include "base/quantity.hpp"
 #include "path/route_mtu.hpp"
 #include "tools/doctor/closed_port.hpp"
 
@@ -13,10 +13,6 @@ namespace {
 
 constexpr std::uint32_t kDatagramMost = 65'000;  // whatever the MTU
 constexpr std::uint32_t kTagMost = 64;           // bytes that sealing may take of each
-
-std::uint32_t number_in(const std::string& text) {
-  return static_cast<std::uint32_t>(base::parse_quantity(text, "bytes").value_or(0));
-}
 
 }  // namespace
 
@@ -38,20 +34,11 @@ Finding find_blocked_direction(const Way& way) {
                       way.peer.port)};
 }
 
-std::string between(const std::string& text, std::string_view before, std::string_view after) {
-  const std::size_t begin = text.find(before);
-  if (begin == std::string::npos) return {};
-  const std::size_t from = begin + before.size(), end = text.find(after, from);
-  return end == std::string::npos ? std::string() : text.substr(from, end - from);
-}
-
-std::optional<DatagramSizes> datagram_sizes_in(const std::string& known, const Way& way) {
-  const std::uint32_t there = number_in(between(known, "datagrams of up to ", " bytes"));
-  if (there == 0) return std::nullopt;
+std::optional<DatagramSizes> datagram_sizes_of(const net::PeerFacts& facts, const Way& way) {
+  if (facts.datagram_there == 0) return std::nullopt;
   const std::uint32_t limit = path::RouteMtu(way.own).datagram_size_max(way.peer);
-  return DatagramSizes{.there = there,
-                       .back = number_in(between(known, " there, of ", " bytes back")),
-                       .limit = std::min(limit, kDatagramMost)};
+  return DatagramSizes{
+      .there = facts.datagram_there, .back = facts.datagram_here, .limit = std::min(limit, kDatagramMost)};
 }
 
 bool are_final(const DatagramSizes& sizes) {

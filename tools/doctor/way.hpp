@@ -1,8 +1,10 @@
 #pragma once
 // What the way to a peer lets through: the direction that a firewall blocks, and the sizes of datagrams both ways.
 
+#include <fairlead/net/peer_facts.hpp>
+
+#include <cstdint>
 #include <optional>
-#include <string>
 
 #include "base/socket_address.hpp"
 #include "tools/doctor/finding.hpp"
@@ -24,13 +26,10 @@ struct DatagramSizes {
   std::uint32_t limit = 0;  // what this host's interface takes
 };
 
-/// Returns nullopt if `known`, the machine's description of the peer, names none: the peer is not reached over UDP.
-std::optional<DatagramSizes> datagram_sizes_in(const std::string& known, const Way& way);
+/// Returns nullopt if the peer is not reached over UDP.
+std::optional<DatagramSizes> datagram_sizes_of(const net::PeerFacts& facts, const Way& way);
 /// Returns whether probes of the path MTU can show nothing more.
 bool are_final(const DatagramSizes& sizes);
 Finding judge(const DatagramSizes& sizes);
-
-/// Returns the text between two others; empty if it is not there.
-std::string between(const std::string& text, std::string_view before, std::string_view after);
 
 }  // namespace fairlead::tools

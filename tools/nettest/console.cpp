@@ -135,9 +135,9 @@ Result<NettestConsole::Json> NettestConsole::ask(const Agent& agent, Json comman
   command["number"] = ++number_;
   if (auto sent = post_.send(agent.end_point, command); !sent) {
     const std::string& why = sent.error().message;
-    if (!is_program_missing(why)) return failure(sent.error().status, why);
-    return failure(sent.error().status,
-                   fmt::format("{}: start `fairlead nettest agent --address {}` there", why, agent.address));
+    const Status status = sent.error().status;
+    if (!is_program_missing(post_.problem(agent.end_point, status))) return failure(status, why);
+    return failure(status, fmt::format("{}: start `fairlead nettest agent --address {}` there", why, agent.address));
   }
   const Instant deadline = now() + timeout;
   while (auto letter = post_.receive(deadline)) {

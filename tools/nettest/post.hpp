@@ -30,6 +30,11 @@ class NettestPost {
   bool has_lost_engine() const { return node_.has_lost_engine(); }
   Result<net::EndPoint> find(std::string_view address) { return node_.machine().create_end_point(address); }
 
+  /// After a failed send(): why.
+  net::PeerProblem problem(const net::EndPoint& to, Status status) {
+    return node_.machine().peer_facts(to, status).problem;
+  }
+
   /// Sends a message and waits until the other side's engine has it.
   Result<> send(const net::EndPoint& to, const nlohmann::json& body);
   /// Returns the next message, or nullopt at `deadline`.

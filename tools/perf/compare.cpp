@@ -7,7 +7,7 @@
 
 #include "tools/base/free_port.hpp"
 #include "tools/perf/row_maker.hpp"
-#include "tools/process/outside_program.hpp"
+#include "tools/process/executable.hpp"
 
 namespace fairlead::tools {
 namespace {
@@ -26,7 +26,7 @@ PerfComparison::PerfComparison(const PerfOptions& options, std::uint64_t size)
   for (const Rival& rival : all_rivals()) {
     const bool is_wanted = (rival.path.empty() || rival.path == options.path) && !rival.words(task_, false).empty();
     if (!is_wanted) continue;
-    if (!find_program(rival.program).empty()) {
+    if (find_executable(std::string(rival.program), kSystemFolders)) {
       entrants_.push_back({&rival, {}});
       continue;
     }

@@ -1,16 +1,14 @@
 #include "tools/perf/far.hpp"
 
 #include <fmt/format.h>
-#include <sys/wait.h>
 
-#include <cerrno>
-#include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "base/shown.hpp"
 #include "tools/base/now.hpp"
 #include "tools/perf/far_end.hpp"
 #include "tools/perf/tcp.hpp"
+#include "tools/process/cpu_time.hpp"
 
 namespace fairlead::tools {
 namespace {
@@ -29,9 +27,9 @@ Result<std::unique_ptr<PerfFar>> PerfFar::start_process(const PerfPlace& place) 
   auto ends = PerfControl::make_pair();
   if (!ends) return std::unexpected(std::move(ends.error()));
   std::unique_ptr<PerfFar> far(new PerfFar(std::move(ends->first), "127.0.0.1"));
-  const auto process = spawn_far(ends->second, place);
-  if (!process) return std::unexpected(process.error());
-  far->process_ = *process;
+  auto process = start_far_process(ends->second, place);
+  if (!process) return std::unexpected(std::move(process.error()));
+  far->process_.emplace(std::move(*process));
   {
     const PerfControl far_end = std::move(ends->second);  // closed here, so that the death of the far side is noticed
   }
@@ -69,11 +67,7 @@ Result<std::unique_ptr<PerfFar>> PerfFar::connect(const base::SocketAddress& ser
 PerfFar::~PerfFar() {
   control_.reset();  // the far side reads end-of-file and ends
   if (thread_.joinable()) thread_.join();
-  if (process_ > 0) {
-    int status = 0;
-    while (waitpid(process_, &status, 0) < 0 && errno == EINTR) {
-    }
-  }
+  if (process_) (void)process_->wait(kAnswerWithin);
 }
 
 Result<> PerfFar::greet(Duration at_most) {
@@ -142,11 +136,8 @@ Error PerfFar::news() {
 
 double PerfFar::cpu_seconds() const {
   if (!server_.empty()) return std::chrono::duration<double>(now().time_since_epoch()).count();
-  if (process_ <= 0) return 0;
-  clockid_t clock;
-  timespec time{};
-  if (clock_getcpuclockid(process_, &clock) != 0 || clock_gettime(clock, &time) != 0) return 0;
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+  const auto used = process_ ? cpu_time_of(process_->pid()) : std::nullopt;
+  return std::chrono::duration<double>(used.value_or(Duration::zero())).count();
 }
 
 }  // namespace fairlead::tools

@@ -4,8 +4,6 @@
 
 #include <fairlead/error.hpp>
 
-#include <sys/types.h>
-
 #include <memory>
 #include <optional>
 #include <string>
@@ -62,7 +60,7 @@ class PerfFar {
   std::optional<PerfControl> control_;
   std::string near_host_, at_;
   std::string server_;  // of another host, as users write it; empty: of this host
-  pid_t process_ = -1;
+  std::optional<ChildProcess> process_;
   std::thread thread_;
 };
 

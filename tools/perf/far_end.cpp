@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tools/base/processor.hpp"
+#include "base/affinity.hpp"
 
 namespace fairlead::tools {
 namespace {
@@ -82,7 +82,7 @@ class FarSession {
 }  // namespace
 
 Result<> serve_perf(PerfControl control, const PerfPlace& place) {
-  if (place.cpu >= 0) (void)pin_thread(place.cpu);
+  if (place.cpu >= 0) (void)base::pin_to_cpu(place.cpu);
   return FarSession(std::move(control), place).serve();
 }
 

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "tools/perf/control.hpp"
-#include "tools/perf/far_process.hpp"
+#include "tools/perf/place.hpp"
 #include "tools/perf/protocol.hpp"
 
 namespace fairlead::tools {

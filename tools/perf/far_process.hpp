@@ -3,14 +3,13 @@
 
 #include <fairlead/error.hpp>
 
-#include <sys/types.h>
-
 #include "tools/perf/control.hpp"
 #include "tools/perf/place.hpp"
+#include "tools/process/child_process.hpp"
 
 namespace fairlead::tools {
 
 /// Starts it, with the control as its end of the channel. It ends with this process.
-Result<pid_t> spawn_far(const PerfControl& control, const PerfPlace& place);
+Result<ChildProcess> start_far_process(const PerfControl& control, const PerfPlace& place);
 
 }  // namespace fairlead::tools

@@ -7,12 +7,12 @@
 #include <cstdlib>
 #include <ranges>
 
+#include "base/affinity.hpp"
 #include "base/network_namespace.hpp"
 #include "base/quantity.hpp"
 #include "observe/canary.hpp"
 #include "tools/base/command_line.hpp"
 #include "tools/base/exit_code.hpp"
-#include "tools/base/processor.hpp"
 #include "tools/perf/row_maker.hpp"
 
 namespace fairlead::tools {
@@ -165,7 +165,7 @@ Result<> LossRun::add_rows(std::uint64_t size, double part, std::vector<PerfRow>
 
 Result<std::vector<PerfRow>> measure_all(const PerfOptions& options, const PerfLoss& loss) {
   for (const int cpu : {options.cpus[1], options.cpus[0]}) {
-    if (!pin_thread(cpu)) return invalid(fmt::format("processor {} is not ours: name two with --cpus", cpu));
+    if (!base::pin_to_cpu(cpu)) return invalid(fmt::format("processor {} is not ours: name two with --cpus", cpu));
   }
   setenv("FAIRLEAD_PATH", "udp", 1);  // in both processes: shared memory would bypass the wire
   auto wire = LossyWire::lay();

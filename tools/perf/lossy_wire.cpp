@@ -11,7 +11,8 @@
 #include <vector>
 
 #include "base/network_namespace.hpp"
-#include "tools/process/outside_program.hpp"
+#include "tools/process/child_process.hpp"
+#include "tools/process/executable.hpp"
 
 namespace fairlead::tools {
 namespace {
@@ -114,7 +115,7 @@ LossyWire::Tally read_counters(std::string_view text) {
 
 Result<LossyWire> LossyWire::lay() {
   for (const char* program : {"ip", "ethtool", "nft"}) {
-    if (find_program(program).empty()) {
+    if (!find_executable(program, kSystemFolders)) {
       return std::unexpected(Error{Status::not_supported, 0,
                                    fmt::format("a wire that loses packets needs the program {}, which is not here: "
                                                "apt-get install iproute2 ethtool nftables",

@@ -9,7 +9,7 @@
 #include <sstream>
 #include <thread>
 
-#include "tools/process/outside_program.hpp"
+#include "tools/process/child_process.hpp"
 
 namespace fairlead::tools {
 namespace {
@@ -230,21 +230,21 @@ Result<RivalFigure> run_rival(const Rival& rival, const RivalTask& task) {
   const Words words = rival.words(task, false);
   if (words.empty())
     return std::unexpected(Error{Status::not_supported, 0, fmt::format("{} does not measure that", rival.name)});
-  std::optional<OutsideProgram> server;
+  std::optional<ChildProcess> server;
   if (rival.has_server) {
-    auto started = OutsideProgram::start(rival.words(task, true), {}, task.cpus[1]);
-    if (!started) return std::unexpected(std::move(started.error()));
-    server.emplace(std::move(*started));
+    server.emplace(rival.words(task, true), ChildOptions{.cpu = task.cpus[1]});
+    if (server->obstacle() != nullptr) return std::unexpected(*server->obstacle());
     std::this_thread::sleep_for(kServerStart);
   }
-  auto client = OutsideProgram::start(words, {}, rival.has_server ? task.cpus[0] : -1);
-  if (!client) return std::unexpected(std::move(client.error()));
-  if (!client->wait(task.time + kPatience)) return failed(rival, "it did not end in time");
-  const auto read = rival.read(task, client->output());
+  ChildProcess client(words, {.cpu = rival.has_server ? task.cpus[0] : -1});
+  if (client.obstacle() != nullptr) return std::unexpected(*client.obstacle());
+  const int exit_code = client.wait(task.time + kPatience);
+  if (exit_code < 0) return failed(rival, "it did not end in time");
+  const auto read = rival.read(task, client.output());
   if (read) return *read;
-  std::string said = client->error_output().empty() ? client->output() : client->error_output();
+  std::string said = client.error_output().empty() ? client.output() : client.error_output();
   std::ranges::replace_if(said, [](char letter) { return letter < ' ' || letter > '~'; }, ' ');
-  return failed(rival, fmt::format("it ended with code {} and said: {:.200}", client->exit_code(), said));
+  return failed(rival, fmt::format("it ended with code {} and said: {:.200}", exit_code, said));
 }
 
 }  // namespace fairlead::tools

@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <nlohmann/json.hpp>
@@ -20,28 +17,10 @@ namespace {
 
 constexpr int kLookEvery = 100;  // ms, at the process and at interrupts
 
-/// The process that measures with a client.
-class ClientProcess {
- public:
-  ClientProcess(pid_t process, std::string client) : process_(process), client_(std::move(client)) {}
-  ClientProcess(const ClientProcess&) = delete;
-  ClientProcess& operator=(const ClientProcess&) = delete;
-  ~ClientProcess() {
-    if (process_ <= 0) return;
-    ::kill(process_, SIGKILL);
-    while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
-    }
-  }
-
-  const std::string& client() const { return client_; }
-  bool has_ended() {
-    if (process_ > 0 && ::waitpid(process_, nullptr, WNOHANG) == process_) process_ = -1;
-    return process_ <= 0;
-  }
-
- private:
-  pid_t process_;
-  std::string client_;
+/// The process that measures with a client. It is killed with this object.
+struct ClientProcess {
+  ChildProcess process;
+  std::string client;
 };
 
 class PerfServer {
@@ -53,8 +32,8 @@ class PerfServer {
   void turn() {
     pollfd look{.fd = listener_.get(), .events = POLLIN, .revents = 0};
     const bool has_client = ::poll(&look, 1, kLookEvery) > 0;
-    if (present_ && present_->has_ended()) {
-      say(fmt::format("{} has ended", present_->client()));
+    if (present_ && present_->process.wait(Duration::zero()) >= 0) {
+      say(fmt::format("{} has ended", present_->client));
       present_.reset();
     }
     if (!has_client) return;
@@ -74,16 +53,16 @@ class PerfServer {
     const auto refuse = [&](std::string why) {
       (void)control.send(perf_message(PerfGreeting{.release = FAIRLEAD_VERSION, .obstacle = std::move(why)}));
     };
-    if (present_) return refuse(fmt::format("it measures with {} now: try again later", present_->client()));
+    if (present_) return refuse(fmt::format("it measures with {} now: try again later", present_->client));
     const auto own = own_address(control.descriptor());
     if (!own) return;  // the client has left
-    const auto process = spawn_far(control, {.host = own->ip_text(), .cpu = options_.cpu, .engine = options_.engine});
+    auto process = start_far_process(control, {.host = own->ip_text(), .cpu = options_.cpu, .engine = options_.engine});
     if (!process) {
       (void)report_error(process.error());
       return refuse("it cannot start a process");
     }
-    present_.emplace(*process, client.from.ip_text());
-    say(fmt::format("{} measures", present_->client()));
+    present_.emplace(std::move(*process), client.from.ip_text());
+    say(fmt::format("{} measures", present_->client));
   }
 
   base::FileDescriptor listener_;

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <ranges>
 
+#include "base/affinity.hpp"
 #include "observe/canary.hpp"
 #include "observe/floor.hpp"
 #include "tools/base/address.hpp"
 #include "tools/base/command_line.hpp"
-#include "tools/base/processor.hpp"
 
 namespace fairlead::tools {
 namespace {
@@ -62,7 +62,7 @@ double perf_canary(const std::vector<int>& cpus) {
 
 Result<> take_processors(const std::vector<int>& cpus) {
   for (const int cpu : std::views::reverse(cpus)) {
-    if (!pin_thread(cpu))
+    if (!base::pin_to_cpu(cpu))
       return std::unexpected(
           Error{Status::invalid, 0, fmt::format("processor {} is not ours: name others with --cpus", cpu)});
   }

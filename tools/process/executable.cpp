@@ -28,6 +28,11 @@ std::string interpreter_of(const std::string& file) {
   return interpreter;
 }
 
+bool can_be_started(const std::string& file) {
+  struct stat status{};
+  return ::stat(file.c_str(), &status) == 0 && S_ISREG(status.st_mode) && ::access(file.c_str(), X_OK) == 0;
+}
+
 /// Returns whether the kernel gives the program rights that its caller lacks.
 bool has_rights_of_its_own(const std::string& file) {
   struct stat status{};
@@ -40,15 +45,14 @@ bool has_rights_of_its_own(const std::string& file) {
 }  // namespace
 
 std::optional<std::string> find_executable(const std::string& word, std::string_view folders) {
-  if (word.find('/') != std::string::npos)
-    return ::access(word.c_str(), X_OK) == 0 ? std::optional(word) : std::nullopt;
+  if (word.find('/') != std::string::npos) return can_be_started(word) ? std::optional(word) : std::nullopt;
   const char* path = base::environment("PATH");
   std::string all = path != nullptr ? path : "/usr/bin:/bin";
   if (!folders.empty()) all.append(":").append(folders);
   std::istringstream each(all);
   for (std::string folder; std::getline(each, folder, ':');) {
     std::string file = (folder.empty() ? "." : folder) + "/" + word;
-    if (::access(file.c_str(), X_OK) == 0) return file;
+    if (can_be_started(file)) return file;
   }
   return {};
 }

@@ -1,12 +1,15 @@
 #pragma once
-// Checks before a program runs whether LD_PRELOAD can add a library to it. Otherwise the program would silently miss
-// the library.
+// The file of a program. Checks before it runs whether LD_PRELOAD can add a library to it. Otherwise the program would
+// silently miss the library.
 
 #include <optional>
 #include <string>
 #include <string_view>
 
 namespace fairlead::tools {
+
+/// Where programs are that administrators use: not in the PATH of every user.
+inline constexpr std::string_view kSystemFolders = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
 
 /// Returns the file that a shell would start for this word. `folders` are searched after those of PATH, with colons
 /// between them.

@@ -36,6 +36,11 @@ TEST_F(ExecutableTest, WordsAreLookedForAsShellsDo) {
   EXPECT_EQ(find_executable("/no/such/program"), std::nullopt);
 }
 
+TEST_F(ExecutableTest, AFolderIsNoProgram) {
+  EXPECT_EQ(find_executable("/usr"), std::nullopt);
+  EXPECT_EQ(find_executable("fd", "/proc/self"), std::nullopt);
+}
+
 TEST_F(ExecutableTest, MoreFoldersAreSearchedAfterPath) {
   EXPECT_EQ(find_executable("sh", "/no/such/folder"), find_executable("sh"));
   EXPECT_EQ(find_executable("exe", "/no/such/folder"), std::nullopt);

@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
+#include "tools/process/child_process.hpp"
 #include "tools/process/elf_file.hpp"
 #include "tools/process/executable.hpp"
-#include "tools/process/outside_program.hpp"
 
 namespace fairlead::tools {
 namespace {

@@ -9,9 +9,9 @@
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include <fairlead/log.hpp>
 #include <fairlead/verbs/device.hpp>
 
 #include "base/environment.hpp"
@@ -58,26 +58,11 @@ int complain(int code, const std::string& message) {
   return code;
 }
 
-/// Returns an error about a variable in the words of the user, who typed an option that is passed on as that variable.
-std::string as_typed(const Launch& run, std::string message) {
-  struct Passed {
-    std::string_view option, variable;
-    const std::string& value;
-  };
-  const Passed passed[] = {{"--address", "FAIRLEAD_DEVICE", run.address},
-                           {"--fault", "FAIRLEAD_FAULT", run.fault},
-                           {"--flight", "FAIRLEAD_FLIGHT", run.flight},
-                           {"--log", "FAIRLEAD_LOG", run.log}};
-  for (const Passed& each : passed) {
-    if (each.value.empty() || !message.contains(each.variable)) continue;
-    const std::string remedy = fmt::format("correct or unset {}", each.variable);
-    if (message.ends_with(remedy))
-      message.resize(message.find_last_not_of("; :", message.size() - remedy.size() - 1) + 1);
-    const std::string aside = fmt::format(" ({})", each.variable);
-    if (const std::size_t at = message.find(aside); at != std::string::npos) message.erase(at, aside.size());
-    return fmt::format("{} {}: {}", each.option, each.value, message);
-  }
-  return run.uses_host && message.contains("FAIRLEAD_CORE") ? "--host: " + message : message;
+/// Sets the variable of an option that was given. Errors about it name the option.
+void put_option(const char* name, const char* option, const std::string& value) {
+  if (value.empty()) return;
+  put(name, value);
+  base::Settings::name_option(name, option);
 }
 
 /// Passes the options on, as variables.
@@ -85,10 +70,10 @@ void put_settings(const Launch& run) {
   put_choice("FAIRLEAD_PATH", run.path, "auto");
   put_choice("FAIRLEAD_PERSONALITY", run.personality, "roce");
   put_choice("FAIRLEAD_DEVICES", run.devices == 0 ? "" : std::to_string(run.devices), "1");
-  if (!run.fault.empty()) put("FAIRLEAD_FAULT", run.fault);
-  if (!run.flight.empty()) put("FAIRLEAD_FLIGHT", run.flight);
-  if (!run.log.empty()) put("FAIRLEAD_LOG", run.log);
-  if (!run.address.empty()) put("FAIRLEAD_DEVICE", run.address);
+  put_option("FAIRLEAD_FAULT", "--fault", run.fault);
+  put_option("FAIRLEAD_FLIGHT", "--flight", run.flight);
+  put_option("FAIRLEAD_LOG", "--log", run.log);
+  put_option("FAIRLEAD_DEVICE", "--address", run.address);
   if (run.explains) put("FAIRLEAD_EXPLAIN", "1");
   if (run.uses_host) put_choice("FAIRLEAD_CORE", "", "host");
 }
@@ -103,6 +88,7 @@ Result<> check_device(const Launch& run) {
   const auto devices = verbs::devices();
   if (!devices) return std::unexpected(devices.error());
   if (!has_settings || devices->empty()) return {};
+  (void)set_log_levels("warning");  // of this process alone: the program's own engine tells when it starts
   const auto context = verbs::Context::open(devices->front());
   return context ? Result<>{} : std::unexpected(context.error());
 }
@@ -116,7 +102,7 @@ int report_needs(const Launch& run) {
   const auto usable = check_device(run);
   const auto devices = usable ? verbs::devices() : std::unexpected(usable.error());
   if (!devices) {
-    findings.push_back({Verdict::trouble, "device", as_typed(run, devices.error().message), {}});
+    findings.push_back({Verdict::trouble, "device", devices.error().message, {}});
   } else if (devices->empty()) {
     findings.push_back(
         {Verdict::trouble, "device", "no interface with an address is up", "ip link set dev NAME up; or --address"});
@@ -145,13 +131,12 @@ int start(const Launch& run) {
   put_first("LD_PRELOAD", preload.string());
   put_settings(run);
 
-  if (const auto usable = check_device(run); !usable)
-    return complain(kExitUsage, as_typed(run, usable.error().message));
+  if (const auto usable = check_device(run); !usable) return complain(kExitUsage, usable.error().message);
 
   std::vector<char*> arguments;
   for (const std::string& word : run.words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
-  ::execvp(arguments[0], arguments.data());
+  ::execvp(program->c_str(), arguments.data());  // a script without an interpreter runs in a shell
   return complain(kExitNotExecutable, fmt::format("cannot start {}: {}", run.words.front(), std::strerror(errno)));
 }
 

@@ -18,6 +18,7 @@
 #include <fairlead/net/end_point.hpp>
 #include <fairlead/net/event.hpp>
 #include <fairlead/net/loan.hpp>
+#include <fairlead/net/peer_facts.hpp>
 #include <fairlead/net/statistics.hpp>
 #include <fairlead/time.hpp>
 
@@ -189,6 +190,9 @@ class TransferMachine {
   /// One line that explains why an operation with an end point ended with `status`: what happened to its host, or that
   /// there is no such transfer machine, receive buffer or passive buffer.
   [[nodiscard]] std::string describe(const EndPoint& end_point, Status status) const;
+  /// What a program may decide by, where describe() is for people: why an operation with the end point ended with
+  /// `status`, and what is known of its host.
+  [[nodiscard]] PeerFacts peer_facts(const EndPoint& end_point, Status status) const;
   /// The last events with that host for a report, one per line, oldest first (docs/flight-recorder.md). Empty if there
   /// are none.
   std::string describe_flight(const EndPoint& end_point) const;
