@@ -284,7 +284,17 @@ int main(int argc, char** argv) {
   app.add_option(daemon::Successor::kResume, settings.resumed)->group("")->configurable(false);
   app.add_option(daemon::Successor::kRehearse, settings.rehearsed)->group("")->configurable(false);
   app.footer("The settings of its engines are those of every program: see `fairlead options`.");
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ConfigError& error) {
+    base::tell(
+        fmt::format("fairleadd: --config {}: {}: want lines such as threads = 2, with the long options of "
+                    "fairleadd --help",
+                    app.get_config_ptr()->as<std::string>(), error.what()));
+    return error.get_exit_code();
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error);
+  }
   try {
     if (base::environment("FAIRLEAD_LOG") == nullptr) (void)set_log_levels("info");
     const auto served = serve(settings, successor);
