@@ -286,6 +286,12 @@ int main(int argc, char** argv) {
   app.footer("The settings of its engines are those of every program: see `fairlead options`.");
   try {
     app.parse(argc, argv);
+  } catch (const CLI::ConfigError& error) {
+    base::tell(
+        fmt::format("fairleadd: --config {}: {}: want lines such as threads = 2, with the long options of "
+                    "fairleadd --help",
+                    app.get_config_ptr()->as<std::string>(), error.what()));
+    return 2;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
     base::tell(fmt::format("fairleadd: {}: `fairleadd --help` lists what there is", error.what()));

@@ -21,6 +21,7 @@ namespace fairlead::tests {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -210,7 +211,7 @@ TEST_F(Fairleadd, SaysWhatIsWrongWithItsSettings) {
   EXPECT_THAT(unknown.error_output, testing::MatchesRegex("fairleadd: .*--no-such-option.*\n"));
   const std::string file = folder_ + "/fairleadd.toml";
   std::ofstream(file) << "socket = \"" << socket() << "\"\nspeed = 3\n";
-  EXPECT_THAT(said({"--config", file}), HasSubstr("speed"));
+  EXPECT_THAT(said({"--config", file}), AllOf(HasSubstr(file), HasSubstr("speed"), HasSubstr("--help")));
   std::ofstream(file) << "socket = \"" << socket() << "\"\nengine = [\"127.0.0.1\", \"[::1]:20480\"]\n"
                       << "rule = [\"user=root portals=30-39\", \"group=root rate=10M\"]\n";
   const Finished good = run({program(), "--config", file, "--check"});
@@ -218,6 +219,15 @@ TEST_F(Fairleadd, SaysWhatIsWrongWithItsSettings) {
   EXPECT_THAT(good.output, HasSubstr(socket()));
   EXPECT_THAT(said({"--socket", "relative", "--check"}), HasSubstr("absolute path"));
   EXPECT_THAT(said({"--socket", "/tmp/" + std::string(200, 'x'), "--check"}), HasSubstr("too long"));
+  for (const bool is_link : {false, true}) {
+    if (is_link) {
+      std::filesystem::create_symlink(folder_ + "/elsewhere", socket());
+    } else {
+      std::ofstream(socket()) << "somebody's";
+    }
+    EXPECT_THAT(said({"--socket", socket()}), HasSubstr("no socket is there")) << "a link: " << is_link;
+    EXPECT_TRUE(std::filesystem::remove(socket())) << "it stays, a link: " << is_link;
+  }
   const auto daemon = start();
   EXPECT_THAT(said({"--socket", socket()}), HasSubstr("another fairleadd"));
 }

@@ -31,5 +31,15 @@ TEST(HostCluster, OnlyTheApplicationsOfKilledDaemonsFail) {
               HasSubstr(is_full ? "ping of 1K, 16 clients, 16 servers" : "ping of 1K, 8 clients, 8 servers"));
 }
 
+TEST(HostCluster, ProgramsOfTwoHostsNoticeNoReplacement) {
+  if (const auto fault = TwoNamespaces().set_up()) GTEST_SKIP() << *fault;
+  if (!is_installed("ib_write_bw")) GTEST_SKIP() << "ib_write_bw is missing";
+  const Finished all =
+      run({FAIRLEAD_SOURCE_FOLDER "/scripts/two_hosts.sh", "150", FAIRLEAD_COMMAND}, std::chrono::seconds(110));
+  EXPECT_EQ(all.exit_code, 0) << all.output << all.error_output;
+  EXPECT_THAT(all.output, HasSubstr("replacements, and no program has noticed"));
+  EXPECT_THAT(all.output, HasSubstr("all verified"));
+}
+
 }  // namespace
 }  // namespace fairlead::tests

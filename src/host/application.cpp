@@ -170,9 +170,10 @@ void Application::wake_caller() {
 bool Application::take_requests(base::Instant now, bool is_alone) {
   if (is_leaving_ || is_held_) return false;
   allowance_.begin_turn(now, is_alone);
+  turn_ = is_alone ? kTurn : kSharedTurn;
   const bool any_of_pairs = pairs_ && serve_pairs(&ApplicationPairs::take_requests);
   std::uint32_t count = 0;
-  while (count < kRequestsInTurn && allowance_.has_turn()) {
+  while (count < turn_ && allowance_.has_turn()) {
     const std::byte* const element = requests_->get();
     if (element == nullptr) break;
     Request request;
@@ -265,9 +266,9 @@ Status Application::pass_on(ApplicationPort& port, const Request& request, Opera
   return status;
 }
 
-/// Submits deferred requests in order, until one must wait, or kRequestsInTurn were submitted. Returns true if any was.
+/// Submits deferred requests in order, until one must wait, or as many as a turn has. Returns true if any was.
 bool Application::retry(ApplicationPort& port) {
-  std::uint32_t left = kRequestsInTurn;
+  std::uint32_t left = turn_;
   for (; !is_held_ && !port.deferred.empty() && left > 0; --left) {
     const DeferredRequest waiting = port.deferred.front();
     const Request& request = waiting.request;
@@ -277,7 +278,7 @@ bool Application::retry(ApplicationPort& port) {
     port.deferred.pop_front();
     if (status != Status::ok) refuse(port, request, status);
   }
-  return left < kRequestsInTurn;
+  return left < turn_;
 }
 
 /// Replies `ok` if the engine's final completion will follow, `stale` if the operation has ended. In the latter case
@@ -292,8 +293,8 @@ void Application::cancel(ApplicationPort& port, const Request& request) {
     if (core_->cancel(port.handle(), operation.handle)) return reply(Status::ok, 0);
     // Until its final event is delivered, because the application reads it after the reply. The engine has that event
     // already, behind at most as many as are reserved.
-    for (std::size_t turns = port.reserved() / kEventsInTurn + 1;
-         turns > 0 && operation.phase == Operation::Phase::posted; --turns)
+    for (std::size_t turns = port.reserved() / turn_ + 1; turns > 0 && operation.phase == Operation::Phase::posted;
+         --turns)
       give_events(request.port, port);
   } else if (operation.phase == Operation::Phase::deferred) {
     give(port, {.operation = operation.name,
@@ -302,7 +303,7 @@ void Application::cancel(ApplicationPort& port, const Request& request) {
                 .flags = Event::kIsFinal});
     end(port, operation);
     // The request stays in `deferred`, and is skipped later. Erases such requests when there are many.
-    if (port.deferred.size() > 2 * std::size_t{port.pending} + kRequestsInTurn)
+    if (port.deferred.size() > 2 * std::size_t{port.pending} + kTurn)
       std::erase_if(port.deferred, [&](const DeferredRequest& waiting) { return !is_deferred(waiting); });
   }
 }
@@ -336,7 +337,18 @@ void Application::reply(Status status, std::uint64_t key) {
 
 bool Application::give_events() {
   const bool any = pairs_ && serve_pairs(&ApplicationPairs::give_events);
-  return give_events_of_ports() || any;
+  return give_events_of_next_ports() || any;
+}
+
+/// A look at a port takes the lock of its engine, even if nothing happened.
+bool Application::give_events_of_next_ports() {
+  if (turn_ == kTurn || ports_end_ <= kPortsInSharedTurn) return give_events_of_ports();
+  bool any = false;
+  for (std::uint32_t left = kPortsInSharedTurn; left > 0; --left) {
+    next_port_ = next_port_ + 1 < ports_end_ ? next_port_ + 1 : 0;
+    if (ports_[next_port_]) any |= give_events(next_port_, *ports_[next_port_]);
+  }
+  return any;
 }
 
 bool Application::give_events_of_ports() {
@@ -348,8 +360,8 @@ bool Application::give_events_of_ports() {
 
 bool Application::give_events(std::uint32_t index, ApplicationPort& port) {
   if (port.is_closed) return false;
-  std::array<engine::Completion, kEventsInTurn> batch;
-  const std::size_t count = core_->next_events(port.handle(), batch);
+  std::array<engine::Completion, kTurn> batch;
+  const std::size_t count = core_->next_events(port.handle(), std::span(batch).first(turn_));
   show_losses();      // before the events of the failures that they caused
   port.show_drops();  // first: the count is then current when the application takes these events
   for (const engine::Completion& completion : std::span(batch).first(count)) {

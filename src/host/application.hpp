@@ -42,8 +42,10 @@ struct SharedMemory {
 
 class Application {
  public:
-  static constexpr std::uint32_t kRequestsInTurn = 64;  // per application, before others get their turn
-  static constexpr std::size_t kEventsInTurn = 64;      // per port
+  // Operations in a turn, before others get theirs: requests, and as many deferred requests and events of each port.
+  // Shorter if other applications are awake: a turn delays each message of theirs, several times.
+  static constexpr std::uint32_t kTurn = 64, kSharedTurn = 4;
+  static constexpr std::uint32_t kPortsInSharedTurn = 16;  // the next turn begins with the others
 
   /// `memory` belongs to the application, and has `bytes` bytes.
   static Result<std::unique_ptr<Application>> make(shm::Socket socket, SharedMemory memory,
@@ -103,12 +105,12 @@ class Application {
   /// Returns why it must leave; empty if it need not.
   std::string_view fault() const noexcept { return fault_; }
 
-  /// Passes on its requests: at most kRequestsInTurn, and as many bytes as its allowance permits. Returns true if there
-  /// were any.
+  /// Begins a turn: passes on its requests, as many as a turn has and as many bytes as its allowance permits.
+  /// `is_alone` if no other application is awake. Returns true if there were any.
   bool take_requests(base::Instant now, bool is_alone);
   /// Hands over the engine's completions. Returns true if there were any.
   bool give_events();
-  /// The same for ports only.
+  /// The same for ports only, for all of them.
   bool give_events_of_ports();
 
   /// Prepares for the host engine's sleep. Returns false if there is work. Afterwards the socket becomes readable with
@@ -161,6 +163,7 @@ class Application {
   Status pass_on(ApplicationPort& port, const Request& request, Operation& operation);
   bool is_deferred(const DeferredRequest& waiting) const;
   bool retry(ApplicationPort& port);
+  bool give_events_of_next_ports();
   void reply(Status status, std::uint64_t key);
   void refuse(ApplicationPort& port, const Request& request, Status status);
   bool give_events(std::uint32_t index, ApplicationPort& port);
@@ -189,6 +192,8 @@ class Application {
   std::array<std::unique_ptr<ApplicationPort>, kPortsMax> ports_;
   std::unique_ptr<ApplicationPairs> pairs_;
   std::uint64_t losses_shown_ = ~0ULL;
+  std::uint32_t turn_ = kTurn;   // operations in the present turn
+  std::uint32_t next_port_ = 0;  // whose events come first in the next turn
   std::uint32_t ports_end_ = 0;  // one past the highest index in use
   std::uint32_t ports_open_ = 0;
   std::uint64_t pending_ = 0, served_ = 0, started_ = 0;

@@ -140,6 +140,50 @@ TEST_F(ApplicationTest, HasATurnOfBytesWhereOthersWait) {
   EXPECT_EQ(pending_after_a_turn(true), kSends);
 }
 
+// A turn delays each message of the others.
+TEST_F(ApplicationTest, HasAShortTurnWhereOthersAreAwake) {
+  constexpr std::uint32_t kSends = 2 * Application::kTurn;
+  for (std::uint32_t name = 0; name < kSends; ++name) put(Request::Kind::send, 0, name, 1);
+  const auto pending_after_a_turn = [&](bool is_alone) {
+    application_->take_requests(base::MonotonicClock::now(), is_alone);
+    return application_->fact().operations;
+  };
+  EXPECT_EQ(pending_after_a_turn(false), Application::kSharedTurn);
+  EXPECT_EQ(pending_after_a_turn(false), 2 * Application::kSharedTurn);
+  EXPECT_EQ(pending_after_a_turn(true), 2 * Application::kSharedTurn + Application::kTurn);
+}
+
+TEST_F(ApplicationTest, GetsFewEventsOfFewPortsInATurnWhereOthersAreAwake) {
+  constexpr std::uint32_t kPorts = 3 * Application::kPortsInSharedTurn, kSends = 4 * Application::kSharedTurn;
+  nobody_ = core_->address();  // nobody has port 1 there, so each send ends at once
+  std::vector<Connection> connections;
+  for (std::uint32_t index = 2; index < kPorts; ++index) {
+    const std::span events(arena_.head() + Layout::events(index), Layout::events_bytes());
+    ASSERT_TRUE(
+        queue::Consumer::create(events, {.element_bytes = sizeof(Event), .elements = kEventsMax + 1}).has_value());
+    ASSERT_TRUE(application_->open_port({.index = index, .number = 7 + index}).has_value());
+    application_->connect_port(index, std::move(connections.emplace_back(users_).host));
+  }
+  std::uint64_t name = 0;
+  const auto most_in_a_turn = [&](std::uint32_t ports, std::uint32_t sends) {
+    for (std::uint32_t index = 0; index < ports; ++index)
+      for (std::uint32_t i = 0; i < sends; ++i) ask(Request::Kind::send, index, name++);
+    core_->progress();
+    std::uint64_t most = 0, left = application_->fact().operations;
+    EXPECT_EQ(left, ports * sends);
+    for (int i = 0; i < kTurnsMost && left > 0; ++i) {
+      application_->take_requests(base::MonotonicClock::now(), false);
+      application_->give_events();
+      const std::uint64_t before = std::exchange(left, application_->fact().operations);
+      most = std::max(most, before - left);
+    }
+    EXPECT_EQ(left, 0u);
+    return most;
+  };
+  EXPECT_EQ(most_in_a_turn(1, kSends), Application::kSharedTurn);
+  EXPECT_EQ(most_in_a_turn(kPorts, 1), Application::kPortsInSharedTurn);
+}
+
 // Deferred requests are submitted a turn at a time, so that other applications have their turns in between.
 TEST_F(ApplicationTest, TakesUpWhatWaitsATurnAtATime) {
   constexpr std::uint32_t kWaiting = 500;
@@ -158,7 +202,7 @@ TEST_F(ApplicationTest, TakesUpWhatWaitsATurnAtATime) {
     most = std::max(most, before - left);
   }
   EXPECT_EQ(left, 0u);
-  EXPECT_LE(most, Application::kRequestsInTurn);
+  EXPECT_LE(most, Application::kSharedTurn);
 }
 
 // A deferred request is canceled, and a request of another port then uses its name. Only the new request is submitted.

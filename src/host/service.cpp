@@ -30,8 +30,10 @@ namespace {
 
 // After so many passes without work the sockets are polled, because a parked application may have sent a nudge.
 constexpr std::uint32_t kPassesBetweenLooks = 8;
-// The longest time between polls of the sockets while an application is awake.
+// The longest time between polls of the sockets while an application is awake, and while others are parked: these wait
+// for the poll when they send or get a message. A poll takes half a microsecond.
 constexpr base::Duration kBetweenLooks = std::chrono::milliseconds(1);
+constexpr base::Duration kBetweenLooksForParked = std::chrono::microseconds(20);
 // The time between looks at applications that are leaving, while no other is awake.
 constexpr base::Duration kBetweenLooksAtLeaving = std::chrono::milliseconds(1);
 // The longest time that one poll of the sockets takes before applications are served again.
@@ -135,6 +137,8 @@ Result<shm::Listener> Service::listen() {
   auto listener = shm::Listener::open(*name, {.directory = directory, .is_for_all = !options_.rules.empty()}, users_);
   if (!listener && listener.error().status == Status::in_use)
     listener.error().message += ": another fairleadd listens there; stop it, or choose another --socket";
+  if (!listener && listener.error().system_errno == EEXIST)
+    listener.error().message += ": something that is no socket is there; remove it, or choose another --socket";
   return listener;
 }
 
@@ -299,22 +303,23 @@ void Service::look_at_sockets(base::Instant wake_at) {
   int timeout = awake_.empty() ? milliseconds_until(std::min({deadline, wake_at, wake_at_})) : 0;
   if (are_all_leaving_) timeout = kBetweenLooksAtLeaving / std::chrono::milliseconds(1);
   bool has_callers = false;
-  base::Instant now, until = base::kNever;
+  base::Instant began = base::kNever, now;
   bool was_cut_short = false;
   for (bool is_more = true; is_more && !was_cut_short; timeout = 0) {
     const int count = ::epoll_wait(poll_.get(), events.data(), static_cast<int>(events.size()), timeout);
+    if (began == base::kNever) began = base::MonotonicClock::now();
     for (int i = 0; i < count; ++i) {
       has_callers |= events[i].data.u64 == kVisitors;
       dispatch(events[i].data.u64);
     }
     is_more = count == static_cast<int>(events.size());
     now = base::MonotonicClock::now();
-    if (until == base::kNever) until = now + kLookMost;
-    was_cut_short = is_more && now >= until;
+    was_cut_short = is_more && now >= began + kLookMost;
   }
   if (now >= wake_at_) wake_due(now);
   if (has_callers || now >= deadline) greet_visitors();  // removes silent visitors
-  look_at_ = now + (was_cut_short ? kLookMost : kBetweenLooks);
+  const base::Duration gap = awake_.size() < applications_.size() ? kBetweenLooksForParked : kBetweenLooks;
+  look_at_ = now + (was_cut_short ? kLookMost : std::max(gap, now - began));
 }
 
 void Service::dispatch(std::uint64_t source) {
