@@ -18,7 +18,7 @@
 
 namespace fairlead::host {
 
-inline constexpr std::uint64_t kVersion = 6;
+inline constexpr std::uint64_t kVersion = 7;
 inline constexpr std::uint32_t kPortsMax = 256;                           // per application and engine
 inline constexpr std::uint32_t kOperationsMax = 65536;                    // pending, per application and engine
 inline constexpr std::uint32_t kEventsMax = 65536;                        // reserved, per port
