@@ -30,8 +30,8 @@ std::unique_ptr<shm::Transport> Machine::open_shm(const base::SocketAddress& own
   return std::move(*shm);
 }
 
-bool Machine::is_rung(const engine::Engine& engine) {
-  pollfd doorbell{.fd = engine.shm_descriptor(), .events = POLLIN, .revents = 0};
+bool Machine::is_rung(engine::Engine& engine) {
+  pollfd doorbell{.fd = engine::shm_descriptor(engine), .events = POLLIN, .revents = 0};
   return ::poll(&doorbell, 1, 0) == 1;
 }
 

@@ -23,7 +23,7 @@ class Machine {
                                            engine::EngineOptions options) const;
   /// Return whether a sleeping process (is_rung), or one about to sleep (has_news), has work from another process of
   /// its machine.
-  static bool is_rung(const engine::Engine& engine);
+  static bool is_rung(engine::Engine& engine);
   static bool has_news(engine::Engine& engine);
 
  private:

@@ -85,6 +85,9 @@ class SimCore final : public engine::Core {
   std::string describe_failure(const base::SocketAddress& address, Status status) const override {
     return engine_->describe_peer(address, now(), status);
   }
+  transport::PeerFacts peer_facts(const base::SocketAddress& address) const override {
+    return engine_->peer_facts(address);
+  }
   std::string describe_flight(const base::SocketAddress& address) const override {
     return engine_->describe_flight(address, now());
   }
