@@ -61,9 +61,9 @@ TEST(AttackedByIcmp, DatagramsKeepTheirLength) {
     EXPECT_EQ(node->counter("link.sizes_lowered"), 0U);
     EXPECT_EQ(node->counter("link.sessions_lost"), 0U);
   }
-  EXPECT_TRUE(decent.core->describe_peer(victim.core->address()).contains("datagrams of up to 65000 bytes"))
+  EXPECT_TRUE(decent.core->describe_peer(victim.core->address()).contains("datagrams of up to 65507 bytes"))
       << decent.core->describe_peer(victim.core->address());
-  EXPECT_TRUE(newcomer.core->describe_peer(victim.core->address()).contains("datagrams of up to 65000 bytes"));
+  EXPECT_TRUE(newcomer.core->describe_peer(victim.core->address()).contains("datagrams of up to 65507 bytes"));
 }
 
 }  // namespace

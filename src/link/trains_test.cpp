@@ -49,7 +49,7 @@ TEST(LinkTrains, EndsOfLongSegmentsGoTogether) {
   World world(3, wide());
   world.path_datagram = 65'000;
   open_session(world);
-  for (int i = 0; i < 16; ++i) world.send(0, 1, 64 << 10);  // a segment of 65,000 bytes and one of 776 each
+  for (int i = 0; i < 16; ++i) world.send(0, 1, 64 << 10);  // a segment of 65,507 bytes and one of 269 each
   const std::vector<std::uint32_t> trains = datagrams_of_trains(world);
   EXPECT_LE(trains.size(), 16U + 16 / 4) << ::testing::PrintToString(trains);
   world.run_until_ended();
