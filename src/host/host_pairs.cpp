@@ -176,7 +176,7 @@ Status HostPairs::close_completions(qp::CompletionStream* stream) {
   return Status::ok;
 }
 
-// Drains first, because earlier completions must not wake the sleeper. Then follows the protocol of queue::Waiter.
+// Drains first, so that the stream knows what has come. Then follows the protocol of queue::Waiter.
 void HostPairs::arm(qp::CompletionStream* stream, qp::CompletionStream::Armed armed) {
   const std::scoped_lock lock(mutex_);
   drain();

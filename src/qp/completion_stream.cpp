@@ -19,7 +19,15 @@ void CompletionStream::break_off() {
 void CompletionStream::tell(bool is_notable) {
   if (armed_ == Armed::solicited && !is_notable) return;
   // If the channel is full, the queue stays armed, and the next completion tries again.
-  if (plan_.channel->produce({Notice::kCompletion, plan_.channel_cookie})) armed_ = Armed::no;
+  if (!plan_.channel->produce({Notice::kCompletion, plan_.channel_cookie})) return;
+  armed_ = Armed::no;
+  announced_ = events_.producer().produced();
+}
+
+void CompletionStream::arm(Armed armed) {
+  if (armed > armed_) armed_ = armed;
+  const std::uint64_t newest = armed_ == Armed::any ? events_.producer().produced() : last_notable_;
+  if (newest > announced_ && !events_.is_empty()) tell(true);
 }
 
 /// Returns the next event of a current incarnation, or one that outlives it, and frees the slots that it retires.

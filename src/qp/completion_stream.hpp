@@ -89,7 +89,10 @@ class CompletionStream {
       return false;
     const auto make_marked = [&](void* place) {
       make(place);
-      if (is_notable) static_cast<PairEvent*>(place)->retires |= PairEvent::kIsNotable;
+      if (is_notable) {
+        static_cast<PairEvent*>(place)->retires |= PairEvent::kIsNotable;
+        last_notable_ = events_.producer().produced() + 1;
+      }
     };
     if (!events_.produce_in_place(make_marked)) [[unlikely]] {
       break_off();
@@ -99,9 +102,11 @@ class CompletionStream {
       tell(is_notable);
     return true;
   }
-  void arm(Armed armed) {
-    if (armed > armed_) armed_ = armed;
-  }
+  /// Requests a notice of the next event. It is given at once if there are events of which the consumer knows nothing:
+  /// it has not taken them, and no notice was given since they came. InfiniBand permits that, because nobody can tell
+  /// whether they came before the call, and devices do it. Programs that do not look again after they have armed, such
+  /// as Open MPI's openib, depend on it.
+  void arm(Armed armed);
   /// Changes the channel that gets the notices.
   void listen(NoticeStream* channel) { plan_.channel = channel; }
   void tell_overruns_to(NoticeStream* events, std::uint64_t cookie) {
@@ -139,6 +144,7 @@ class CompletionStream {
   Plan plan_;
   ReceiveSource* source_ = nullptr;
   Armed armed_ = Armed::no;
+  std::uint64_t announced_ = 0, last_notable_ = 0;  // number of the last event before the last notice; of a notable one
   std::atomic<bool> is_broken_{false};
   queue::EventQueue<PairEvent> events_;
 };
