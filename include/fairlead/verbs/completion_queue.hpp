@@ -73,7 +73,8 @@ class CompletionQueue {
   [[nodiscard]] Result<std::size_t> wait(std::span<WorkCompletion> out, Instant deadline);
 
   /// Arms the queue: the next completion raises one event. With solicited_only, the next completion that is solicited
-  /// or failed does. A queue armed for any completion stays so when this call asks for solicited ones. EINVAL: the
+  /// or failed does. The event comes at once if the queue holds completions that came after its last event and were not
+  /// polled. A queue armed for any completion stays so when this call asks for solicited ones. EINVAL: the
   /// queue has neither a channel nor on_event.
   int request_notify(bool solicited_only) noexcept;
   void ack_events(std::uint32_t count) noexcept;
