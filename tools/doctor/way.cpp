@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string>
 
 #include "path/route_mtu.hpp"
@@ -11,8 +10,7 @@
 namespace fairlead::tools {
 namespace {
 
-constexpr std::uint32_t kDatagramMost = 65'000;  // whatever the MTU
-constexpr std::uint32_t kTagMost = 64;           // bytes that sealing may take of each
+constexpr std::uint32_t kTagMost = 64;  // bytes that sealing may take of each datagram
 
 }  // namespace
 
@@ -36,9 +34,9 @@ Finding find_blocked_direction(const Way& way) {
 
 std::optional<DatagramSizes> datagram_sizes_of(const net::PeerFacts& facts, const Way& way) {
   if (facts.datagram_there == 0) return std::nullopt;
-  const std::uint32_t limit = path::RouteMtu(way.own).datagram_size_max(way.peer);
-  return DatagramSizes{
-      .there = facts.datagram_there, .back = facts.datagram_here, .limit = std::min(limit, kDatagramMost)};
+  return DatagramSizes{.there = facts.datagram_there,
+                       .back = facts.datagram_here,
+                       .limit = path::RouteMtu(way.own).datagram_size_max(way.peer)};
 }
 
 bool are_final(const DatagramSizes& sizes) {
