@@ -68,7 +68,7 @@ class Worker {
   std::mutex sending_;             // serialises sending on the connection
   std::vector<std::byte> gathered_;
   std::stop_source come_{std::nostopstate};  // of the present gather
-  std::atomic<bool> is_leaving_{false};  // the application's own thread is ending the process
+  std::atomic<bool> is_leaving_{false};      // the application's own thread is ending the process
   std::atomic<int> gathers_{0};
   std::condition_variable told_;
   std::optional<int> told_code_;  // the exit code, once the console has announced the end

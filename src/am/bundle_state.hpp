@@ -37,8 +37,8 @@ struct BundleState {
   unsigned poll(Lock& lock);
   /// The same without progress, for what has arrived.
   unsigned serve(Lock& lock);
-  /// Sleeps until something arrives or a stop is requested, at the latest until `deadline`. Releases the lock meanwhile.
-  /// Returns true if a port has news.
+  /// Sleeps until something arrives or a stop is requested, at the latest until `deadline`. Releases the lock
+  /// meanwhile. Returns true if a port has news.
   bool pause(Lock& lock, base::Instant deadline, const std::stop_token& stop = {});
   /// Wakes the sleeper, because it must take something new into account. The caller holds the lock.
   void rouse();

@@ -23,7 +23,7 @@ namespace {
 using verbs::QpState;
 
 constexpr auto kPatienceWithStopped = std::chrono::seconds(20);  // ends a failing test only
-constexpr auto kListTakes = std::chrono::seconds(1);              // to be posted, where it need not wait
+constexpr auto kListTakes = std::chrono::seconds(1);             // to be posted, where it need not wait
 
 /// A host engine in a thread of the test. It serves only while it is not stopped.
 class StoppableHost {

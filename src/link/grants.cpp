@@ -23,7 +23,8 @@ Grants::Grants(LinkContext& context)
 
 std::uint64_t Grants::turn_bytes() const {
   const std::uint32_t senders = std::clamp(senders_, 1U, most_);
-  return std::min<std::uint64_t>(context_.options.granted_bytes / (is_crowded() ? senders : most_), wire::kDatagramSizeMost);
+  return std::min<std::uint64_t>(context_.options.granted_bytes / (is_crowded() ? senders : most_),
+                                 wire::kDatagramSizeMost);
 }
 
 std::uint16_t Grants::credits_in_crowd(const Peer& peer) const {

@@ -213,8 +213,8 @@ TEST(CompletionQueue, ArmedOnceItTellsOnceOfWhatComesAfter) {
   c.b.queue.ack_events(3);
 }
 
-// A program may arm after its last poll, and not look again: what came in between is told at once. What it has taken, or
-// was told of, is not.
+// A program may arm after its last poll, and not look again: what came in between is told at once. What it has taken,
+// or was told of, is not.
 TEST(CompletionQueue, ArmingTellsAtOnceOfWhatCameUnnoticed) {
   Connected c(Road::self);
   const Sge to = c.b.sge(0, 100);

@@ -21,8 +21,8 @@
 namespace fairlead::wire {
 
 inline constexpr std::uint8_t kVersion = 2;
-inline constexpr std::size_t kDatagramSizeLeast = 1200;  // UDP payload that every path has to carry
-inline constexpr std::size_t kDatagramSizeMost = 65'507;   // that an IPv4 packet carries
+inline constexpr std::size_t kDatagramSizeLeast = 1200;   // UDP payload that every path has to carry
+inline constexpr std::size_t kDatagramSizeMost = 65'507;  // that an IPv4 packet carries
 inline constexpr std::uint32_t kSlotsMost = 1U << 24;
 inline constexpr std::size_t kAckWordsMax = 63;  // with the header's 64 bits: a window of 4096
 
