@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -57,6 +58,10 @@ bool wait_until_busy(pid_t process, std::chrono::nanoseconds cpu_time, std::chro
   for (const auto deadline = Clock::now() + limit; Clock::now() < deadline; std::this_thread::sleep_for(kLook)) {
     const auto used = cpu_time_of(process);
     if (!used || *used >= cpu_time) return used.has_value();
+    siginfo_t
+        ended{};  // the time of a process that has ended can be asked for until its parent has taken its exit code
+    if (::waitid(P_PID, static_cast<id_t>(process), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid != 0)
+      return false;
   }
   return false;
 }

@@ -29,7 +29,8 @@ namespace {
 using namespace std::chrono_literals;
 using testing::HasSubstr;
 
-constexpr auto kPatience = 30s;  // ends a failing test only
+constexpr auto kPatience = 30s;       // ends a failing test only
+constexpr int kLoopsUnderLoad = 200;  // of a client; each takes it 0.3 ms of processor time
 
 class ReplacedFairleadd : public testing::Test {
  protected:
@@ -104,7 +105,7 @@ TEST_F(ReplacedFairleadd, NeitherSideNoticesItUnderLoad) {
   const std::vector<std::string> loss{"FAIRLEAD_FAULT=drop=1%"};
   const auto one = start(0, built(), loss), other = start(1, built(), loss);
   const auto server = start_server();
-  ChildProcess busy(client(30 * times));
+  ChildProcess busy(client(kLoopsUnderLoad + 30 * times));
   ASSERT_TRUE(wait_until_busy(busy.pid(), 10ms, kPatience));
   for (int i = 0; i < times; ++i) {
     const Finished replaced = replace(i % 2);
@@ -147,7 +148,7 @@ TEST_P(ReplacedThreads, GoOnUnderLoad) {
     servers.push_back(start_server(fmt::format("127.0.0.1@udp:*:39:{}", i + 20)));
     const std::string said = servers.back()->output();
     const std::string address = said.substr(said.find("127.0.0.1"), said.find(',') - said.find("127.0.0.1"));
-    clients.push_back(std::make_unique<ChildProcess>(client(40, address)));
+    clients.push_back(std::make_unique<ChildProcess>(client(kLoopsUnderLoad, address)));
   }
   const auto before = engines(socket(0));
   EXPECT_EQ(before.size(), std::size_t{kThreads}) << "each of its threads has work";
@@ -494,7 +495,7 @@ TEST_F(ReplacedSealed, NeitherSideNoticesItUnderLoad) {
   const std::vector<std::string> settings{"FAIRLEAD_SEAL=psk:" + key, "FAIRLEAD_SEAL_REKEY_BYTES=1M"};
   const auto one = start(0, built(), settings), other = start(1, built(), settings);
   const auto server = start_server();
-  ChildProcess busy(client(40));
+  ChildProcess busy(client(kLoopsUnderLoad));
   ASSERT_TRUE(wait_until_busy(busy.pid(), 10ms, kPatience));
   for (int i = 0; i < 4; ++i) {
     const Finished replaced = replace(i % 2);
