@@ -58,12 +58,14 @@ class Namespace:
     """A network namespace with its own host name: Open MPI takes equal names for one host."""
 
     def __init__(self, name):
-        words = ["unshare", "--net", "--uts", "sh", "-c", f"hostname {name}; ip link set lo up; echo up; exec sleep infinity"]
+        # UCX looks for interfaces in /sys, which shows those of the namespace that it was mounted in.
+        script = f"mount -t sysfs sysfs /sys; hostname {name}; ip link set lo up; echo up; exec sleep infinity"
+        words = ["unshare", "--net", "--uts", "--mount", "sh", "-c", script]
         self.holder = subprocess.Popen(words, stdout=subprocess.PIPE)
         self.holder.stdout.readline()
 
     def enter(self, words):
-        return ["nsenter", "--target", str(self.holder.pid), "--net", "--uts", *words]
+        return ["nsenter", "--target", str(self.holder.pid), "--net", "--uts", "--mount", *words]
 
     def run(self, *words):
         subprocess.run(self.enter(words), check=True)
