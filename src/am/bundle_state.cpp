@@ -108,10 +108,6 @@ bool BundleState::pause(Lock& held, base::Instant deadline, const std::stop_toke
     if (!endpoints[i]->held.empty()) deadline = std::min(deadline, now + kHeldAgain);
   }
   if (outstanding() != 0) deadline = std::min(deadline, now + kSleepMax);
-  // The first port wakes whoever sleeps: this thread, or the one that it waits for.
-  const std::stop_callback wake(stop, [core = domain->core.get(), count, port = ports[0]] {
-    if (count != 0) core->interrupt(port);
-  });
   std::unique_lock sleeper(waiting, std::try_to_lock);
   if (!sleeper) {
     // Wait until the sleeping thread wakes: what woke it may concern this thread, too.
@@ -123,6 +119,10 @@ bool BundleState::pause(Lock& held, base::Instant deadline, const std::stop_toke
   }
   is_in_long_sleep = deadline - now > kSleepMax;
   held.unlock();
+  // `waiting` is held, so the port stays open.
+  const std::stop_callback wake(stop, [core = domain->core.get(), count, port = ports[0]] {
+    if (count != 0) core->interrupt(port);
+  });
   bool has_news = false;
   if (count != 0) {
     has_news = domain->ports->wait_any(std::span(ports).first(count), deadline);

@@ -39,7 +39,8 @@ class Bundle {
   /// once. It spins for a moment, then sleeps. If no requests are outstanding, only a message wakes it. timed_out;
   /// bad_state: called in a handler.
   Status wait(Instant deadline = kNever);
-  /// The same, but another thread can end it at once, by a stop request: canceled.
+  /// The same, but another thread can end it by a stop request: canceled. That takes up to 100 ms if a third thread
+  /// waits in the bundle, else no time.
   Status wait(Instant deadline, const std::stop_token& stop);
   bool has_message() const;
 
