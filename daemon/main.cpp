@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <filesystem>
@@ -17,6 +18,7 @@
 #include <fairlead/log.hpp>
 
 #include "base/environment.hpp"
+#include "base/local_addresses.hpp"
 #include "base/log_file.hpp"
 #include "daemon/successor.hpp"
 #include "daemon/supervisor.hpp"
@@ -198,6 +200,19 @@ Result<> ask_for_replacement(const Settings& settings) {
   return {};
 }
 
+/// A host may get an address later, so that is no error.
+void note_missing_addresses(const std::vector<base::SocketAddress>& engines) {
+  const auto own = base::local_addresses();
+  if (!own) return;
+  for (const base::SocketAddress& engine : engines) {
+    base::SocketAddress any_port = engine;
+    any_port.port = 0;
+    if (engine.is_loopback() || std::ranges::find(*own, any_port) != own->end()) continue;
+    fmt::print("note: no interface of this host has the address of engine {} now; applications cannot use it\n",
+               engine.to_string());
+  }
+}
+
 Result<> serve(Settings& settings, const daemon::Successor& successor) {
   if (settings.is_replace) return ask_for_replacement(settings);
   if (auto completed = complete(settings); !completed) return completed;
@@ -208,6 +223,7 @@ Result<> serve(Settings& settings, const daemon::Successor& successor) {
   if (settings.is_check) {
     if (auto good = host::Service::check(settings.service); !good) return good;
     fmt::print("the settings are good; the socket would be {}\n", settings.socket);
+    note_missing_addresses(settings.service.engines);
     return {};
   }
   raise_descriptors();

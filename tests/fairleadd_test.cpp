@@ -7,9 +7,11 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -75,6 +77,29 @@ TEST_F(Fairleadd, CarriesMessagesAndBulkBetweenTwoPrograms) {
   daemon->send_signal(SIGTERM);
   EXPECT_EQ(daemon->wait(kFairleaddWithin), 0) << daemon->error_output();
   EXPECT_FALSE(std::filesystem::exists(socket()));
+}
+
+// Whichever descriptor the daemon lacks, the program learns the cause. With a higher limit it is served.
+TEST_F(Fairleadd, SaysThatItHasNoDescriptorLeft) {
+  const auto daemon = start();
+  const auto set_limit = [&](rlim_t most) {
+    rlimit limit{};
+    ASSERT_EQ(::prlimit(daemon->pid(), RLIMIT_NOFILE, nullptr, &limit), 0);
+    limit.rlim_cur = most;
+    ASSERT_EQ(::prlimit(daemon->pid(), RLIMIT_NOFILE, &limit, nullptr), 0);
+  };
+  const std::filesystem::path open_ones = fmt::format("/proc/{}/fd", daemon->pid());
+  const auto used = static_cast<rlim_t>(std::ranges::distance(std::filesystem::directory_iterator(open_ones)));
+  bool is_served = false;
+  for (rlim_t more = 0; more < 40 && !is_served; ++more) {
+    set_limit(used + more);
+    const Finished finished = run(client("1"));
+    is_served = finished.error_output.find("did not get through") != std::string::npos;
+    if (is_served) continue;
+    EXPECT_NE(finished.exit_code, 0);
+    EXPECT_THAT(finished.error_output, AllOf(HasSubstr("limit"), HasSubstr("ulimit -n"))) << used << " + " << more;
+  }
+  EXPECT_TRUE(is_served);
 }
 
 // As docs/host.md shows it: the daemon chooses the port for both, and gives both the same engine.
@@ -216,7 +241,10 @@ TEST_F(Fairleadd, SaysWhatIsWrongWithItsSettings) {
                       << "rule = [\"user=root portals=30-39\", \"group=root rate=10M\"]\n";
   const Finished good = run({program(), "--config", file, "--check"});
   EXPECT_EQ(good.exit_code, 0) << good.error_output;
-  EXPECT_THAT(good.output, HasSubstr(socket()));
+  EXPECT_THAT(good.output, AllOf(HasSubstr(socket()), Not(HasSubstr("note:"))));
+  const Finished elsewhere = run({program(), "--socket", socket(), "--engine", "192.0.2.7", "--check"});
+  EXPECT_EQ(elsewhere.exit_code, 0) << "the host may get the address later";
+  EXPECT_THAT(elsewhere.output, HasSubstr("no interface of this host has the address of engine 192.0.2.7"));
   EXPECT_THAT(said({"--socket", "relative", "--check"}), HasSubstr("absolute path"));
   EXPECT_THAT(said({"--socket", "/tmp/" + std::string(200, 'x'), "--check"}), HasSubstr("too long"));
   for (const bool is_link : {false, true}) {

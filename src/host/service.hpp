@@ -31,6 +31,7 @@
 #include "host/routes.hpp"
 #include "host/rule.hpp"
 #include "host/served_engines.hpp"
+#include "host/spare_descriptor.hpp"
 #include "host/visitors.hpp"
 #include "host/workers.hpp"
 #include "shm/listener.hpp"
@@ -170,6 +171,7 @@ class Service {
   base::FileDescriptor poll_, end_;
   shm::Socket asker_;  // awaits the answer to `fairleadd --replace`
   Visitors visitors_;
+  SpareDescriptor spare_;
   Mailbox mailbox_;
   ServedEngines engines_;
   std::unordered_map<std::uint64_t, Attached> applications_;

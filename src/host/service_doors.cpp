@@ -36,6 +36,13 @@ Result<> check_version(const Call& call) {
                                            kVersion, call.version)});
 }
 
+void refuse_without_descriptor(const shm::Socket& caller) {
+  const Error why = SpareDescriptor::error();
+  base::log(LogLevel::warning, LogTopic::engine, {},
+            fmt::format("process {} is refused: {}", caller.credentials().process, why.message));
+  send_failure(caller, why);
+}
+
 /// Tells a caller that its descriptors cannot be watched. Its socket was moved into the application already.
 std::unexpected<Error> refuse_moved(const shm::Socket& caller) {
   Error why = cannot_watch(errno);
@@ -48,24 +55,26 @@ std::unexpected<Error> refuse_moved(const shm::Socket& caller) {
 /// Accepts one connection. Returns false if there is none.
 bool Service::accept_visitor(bool& has_room) {
   auto socket = listener_.accept();
+  const bool is_last = !socket && socket.error() == EMFILE && spare_.give();
+  if (is_last) socket = listener_.accept();
   if (!socket) {
     has_room = socket.error() == EAGAIN || socket.error() == EINTR || socket.error() == ECONNABORTED;
     if (!has_room && !is_closed_to_visitors_) {
       base::log(LogLevel::warning, LogTopic::engine, {},
-                fmt::format("nobody can attach for now: accept failed: {}{}", std::strerror(socket.error()),
-                            socket.error() == EMFILE ? ": raise ulimit -n" : ""));
+                fmt::format("nobody can attach for now: accept failed: {}", std::strerror(socket.error())));
     }
     return false;
   }
   if (!watch(socket->descriptor(), kVisitors, EPOLLIN | EPOLLET)) return true;
-  visitors_.add(std::move(*socket), base::MonotonicClock::now());
-  has_room = !visitors_.is_full();
+  visitors_.add(std::move(*socket), base::MonotonicClock::now(), is_last);
+  has_room = !visitors_.is_full() && !is_last;
   return true;
 }
 
 /// While there is no room or no descriptor, connections wait and the listener is not polled.
 void Service::accept_visitors() {
   if (!listener_.is_open()) return;
+  spare_.refill();
   bool has_room = !visitors_.is_full();
   bool is_more = true;
   for (std::uint32_t i = 0; i < kCallsInTurn && has_room && is_more; ++i)
@@ -84,6 +93,10 @@ void Service::greet_visitors() {
     auto letter = visitor.socket.receive(bytes);
     if (!letter) return now < visitor.came_at + Visitors::kPatience;
     const auto call = letter->is_strange ? std::nullopt : call_from(std::span(bytes).first(letter->bytes));
+    if (visitor.is_last || (letter->is_strange && SpareDescriptor::are_used_up())) {
+      refuse_without_descriptor(visitor.socket);
+      return false;
+    }
     if (!call) return false;
     if (const std::uint32_t thread = thread_for(*call); thread != thread_) {
       pass_on(thread, {.visitor = std::move(visitor), .call = *call, .letter = std::move(*letter)});

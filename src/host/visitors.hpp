@@ -15,6 +15,7 @@ namespace fairlead::host {
 struct Visitor {
   shm::Socket socket;
   base::Instant came_at{};
+  bool is_last = false;  // it has the spare descriptor, and is only told that there is no other
 };
 
 class Visitors {
@@ -26,12 +27,12 @@ class Visitors {
   std::size_t count() const noexcept { return all_.size(); }
   bool is_full() const noexcept { return all_.size() == kMost; }
   /// Adds a connection. If its user has too many, closes that user's oldest: honest clients call at once.
-  void add(shm::Socket socket, base::Instant now) {
+  void add(shm::Socket socket, base::Instant now, bool is_last = false) {
     const auto is_same = [user = socket.credentials().user](const Visitor& visitor) {
       return visitor.socket.credentials().user == user;
     };
     if (std::ranges::count_if(all_, is_same) >= kMostOfUser) all_.erase(std::ranges::find_if(all_, is_same));
-    all_.emplace_back(std::move(socket), now);
+    all_.emplace_back(std::move(socket), now, is_last);
   }
   /// Removes those for which `stays` returns false.
   template <typename Stays>

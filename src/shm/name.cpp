@@ -67,7 +67,9 @@ Error Name::failed(std::string_view what) const {
                         : number == ECONNREFUSED || number == ENOENT ? Status::refused
                         : number == EAGAIN                           ? Status::again
                                                                      : Status::system;
-  return {status, number, fmt::format("cannot {} the Unix socket {}: {}", what, text_, std::strerror(number))};
+  const std::string_view remedy = number == EMFILE ? ": raise the limit of open files (ulimit -n)" : "";
+  return {status, number,
+          fmt::format("cannot {} the Unix socket {}: {}{}", what, text_, std::strerror(number), remedy)};
 }
 
 }  // namespace fairlead::shm
