@@ -27,13 +27,13 @@ constexpr std::array kRows{
     Row{"segmentation offload (ibv_wr_send_tso)", "send each datagram by itself"},
     Row{"counters (ibv_create_counters)", "`fairlead top` shows the counters of a running program"},
     Row{"packet pacing (ibv_modify_qp_rate_limit)", "the link adapts to the network by itself"},
-    Row{"null regions (ibv_alloc_null_mr)", "register memory of the program"},
     Row{"moderation of completion events (ibv_modify_cq)", "take several completions per event"},
     Row{"memory of other devices (ibv_reg_dmabuf_mr)", "register host memory and copy"},
     Row{"raw packet queue pairs (IBV_QPT_RAW_PACKET)", "use UD queue pairs"},
     Row{"a device of another process (ibv_import_device)", "open the device in each process"},
     Row{"an XRC domain that this process has not created (ibv_open_xrcd without O_CREAT)",
-        "domains are not shared with other processes: create it in each"},
+        "each process has its own engine, and a target has to be in the engine of its shared receive queues. Create "
+        "them all in one process"},
     Row{"FLUSH (IBV_WR_FLUSH, IBV_ACCESS_FLUSH_*)",
         "data is visible to the peer's processors when the write or a read behind it has completed"},
     Row{"management datagrams (/dev/infiniband/umad*)",
@@ -44,8 +44,11 @@ constexpr std::array kRows{
         "leave their bits in comp_mask clear"},
     Row{"posting calls that a queue pair of its type lacks (ibv_qp_init_attr_ex.send_ops_flags)",
         "UD sends, UC also writes, RC also reads and has atomics; XRC has no windows"},
+    Row{"path migration (IBV_QP_ALT_PATH, IBV_MIG_REARM)",
+        "the attributes are only stored. The host's routes choose the interface, so let them or a bonded interface "
+        "replace a path that fails"},
 };
-static_assert(kRows.size() == std::to_underlying(Absent::posting_calls) + 1);
+static_assert(kRows.size() == std::to_underlying(Absent::path_migration) + 1);
 
 template <Absent feature, typename Result, typename... Arguments>
 Result refuse_call(Arguments...) {
@@ -88,7 +91,6 @@ void set_absent_operations(verbs_context& context) {
   set_absent<Absent::tag_matching>(context.post_srq_ops);
   set_absent<Absent::counters>(context.create_counters);
   set_absent<Absent::packet_pacing>(context.modify_qp_rate_limit);
-  set_absent<Absent::null_regions>(context.alloc_null_mr);
 }
 
 }  // namespace fairlead::ibverbs

@@ -15,7 +15,6 @@ enum class Absent {
   segmentation,
   counters,
   packet_pacing,
-  null_regions,
   moderation,
   other_memory,
   raw_packets,
@@ -27,6 +26,7 @@ enum class Absent {
   pair_flags,
   pair_attributes,
   posting_calls,
+  path_migration,
 };
 
 /// Notes it in the log.

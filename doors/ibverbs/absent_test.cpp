@@ -15,6 +15,7 @@
 #include <fairlead/log.hpp>
 
 #include "doors/ibverbs/absent.hpp"
+#include "doors/ibverbs/objects.hpp"
 #include "doors/ibverbs/two_ends_for_tests.hpp"
 
 namespace fairlead::ibverbs {
@@ -57,8 +58,6 @@ TEST_F(AbsentFeatures, AreNamedOnceWithWhatWorksInstead) {
     ibv_wq_init_attr work{};
     EXPECT_EQ(ibv_create_wq(context_, &work), nullptr);
     EXPECT_EQ(errno, EOPNOTSUPP);
-    EXPECT_EQ(ibv_alloc_null_mr(domain), nullptr);
-    EXPECT_EQ(errno, EOPNOTSUPP);
     EXPECT_EQ(ibv_reg_dmabuf_mr(domain, 0, 4096, 0, 0, 0), nullptr);
     EXPECT_EQ(errno, EOPNOTSUPP);
     ibv_modify_cq_attr moderation{};
@@ -73,8 +72,7 @@ TEST_F(AbsentFeatures, AreNamedOnceWithWhatWorksInstead) {
   }
   const std::vector<std::string> told = lines();
   for (const char* const feature : {"counters (ibv_create_counters), which this device lacks: `fairlead top`",
-                                    "work queues and RSS (ibv_create_wq)", "null regions (ibv_alloc_null_mr)", "dmabuf",
-                                    "moderation", "raw packet"}) {
+                                    "work queues and RSS (ibv_create_wq)", "dmabuf", "moderation", "raw packet"}) {
     EXPECT_EQ(std::ranges::count_if(told, [&](const std::string& line) { return line.contains(feature); }), 1)
         << feature;
   }
@@ -173,6 +171,47 @@ TEST_F(AbsentFeatures, OfExtendedQueuePairsAreNamed) {
     EXPECT_EQ(std::ranges::count_if(told, [&](const std::string& line) { return line.contains(row.line); }), 1)
         << row.line;
   }
+}
+
+// A host engine lacks more than an engine in the process.
+TEST_F(AbsentFeatures, OfAnEngineAreNamedWithItsReason) {
+  const Error error{Status::not_supported, EOPNOTSUPP, "no such thing here: do without"};
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(refuse(error), nullptr);
+    EXPECT_EQ(errno, EOPNOTSUPP);
+  }
+  EXPECT_EQ(fail(Error{Status::invalid, EINVAL, "a mistake of the program"}), EINVAL);
+  EXPECT_THAT(lines(), testing::ElementsAre("no such thing here: do without"));
+}
+
+// Programs store an alternate path and wait for an event that never comes.
+TEST_F(AbsentFeatures, OfPathMigrationAreNamed) {
+  ASSERT_NE(context_, nullptr);
+  TwoEnds ends(Apart::same_device);
+  connect(ends.a, ends.b);
+  EXPECT_THAT(lines(), testing::Not(Contains(HasSubstr("path migration"))));
+  ibv_qp_attr attributes = attributes_of(ends.b, {});
+  attributes.alt_ah_attr = attributes.ah_attr;
+  attributes.alt_port_num = 1;
+  attributes.path_mig_state = IBV_MIG_REARM;
+  EXPECT_EQ(ibv_modify_qp(ends.a.pair, &attributes, IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE), 0);
+  EXPECT_THAT(lines(), Contains(HasSubstr("path migration (IBV_QP_ALT_PATH, IBV_MIG_REARM)")));
+}
+
+TEST_F(AbsentFeatures, OfXrcTargetsOfOtherProcessesAreNamed) {
+  ASSERT_NE(context_, nullptr);
+  ibv_xrcd_init_attr alone{.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = -1, .oflags = O_CREAT};
+  ibv_xrcd* const domain = ibv_open_xrcd(context_, &alone);
+  ASSERT_NE(domain, nullptr);
+  ibv_qp_open_attr target{};
+  target.comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
+  target.qp_num = 99;
+  target.xrcd = domain;
+  target.qp_type = IBV_QPT_XRC_RECV;
+  EXPECT_EQ(ibv_open_qp(context_, &target), nullptr);
+  EXPECT_EQ(errno, EINVAL);
+  EXPECT_THAT(lines(), Contains(HasSubstr("those of other processes are in their engines")));
+  EXPECT_EQ(ibv_close_xrcd(domain), 0);
 }
 
 // libfabric finds out in this way how much may be inlined.

@@ -28,6 +28,19 @@ void describe(Region& region) {
   region.rkey = region.native->rkey();
 }
 
+ibv_mr* publish(Domain& domain, ibv_pd* pd, Result<verbs::MemoryRegion> native,
+                const std::shared_ptr<std::byte>& device_bytes) {
+  if (!native) return refuse(native.error());
+  Region* region = table<Region>().make(domain.owner);
+  if (region == nullptr) return refuse(ENOMEM);
+  region->native.emplace(std::move(*native));
+  region->device_bytes = device_bytes;
+  region->context = pd->context;
+  region->pd = pd;
+  describe(*region);
+  return table<Region>().publish(region);
+}
+
 }  // namespace
 
 ibv_mr* add_region(ibv_pd* pd, void* address, std::size_t length, std::optional<std::uint64_t> iova, unsigned access,
@@ -36,17 +49,19 @@ ibv_mr* add_region(ibv_pd* pd, void* address, std::size_t length, std::optional<
   Domain* domain = find(pd);
   if (domain == nullptr) return refuse(EINVAL);
   if (const int error = check_access(access); error != 0) return refuse(error);
-  auto native =
-      verbs::MemoryRegion::add(domain->native, {.address = address, .length = length, .access = access, .iova = iova});
-  if (!native) return refuse(native.error());
-  Region* region = table<Region>().make(domain->owner);
-  if (region == nullptr) return refuse(ENOMEM);
-  region->native.emplace(std::move(*native));
-  region->device_bytes = device_bytes;
-  region->context = pd->context;
-  region->pd = pd;
-  describe(*region);
-  return table<Region>().publish(region);
+  return publish(
+      *domain, pd,
+      verbs::MemoryRegion::add(domain->native, {.address = address, .length = length, .access = access, .iova = iova}),
+      device_bytes);
+}
+
+ibv_mr* add_null_region(ibv_pd* pd) try {
+  const Call call;
+  Domain* domain = find(pd);
+  if (domain == nullptr) return refuse(EINVAL);
+  return publish(*domain, pd, verbs::MemoryRegion::null(domain->native), {});
+} catch (const std::exception&) {
+  return thrown();
 }
 
 }  // namespace fairlead::ibverbs

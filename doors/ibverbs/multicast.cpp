@@ -34,7 +34,8 @@ int ibv_attach_mcast(ibv_qp* abi, const ibv_gid* gid, std::uint16_t lid) try {
   const auto done = pair->native->attach_multicast(group_of(*gid), lid);
   if (done) return 0;
   // Log only what the program cannot know: the errno shows its own mistakes, but not what the network lacks.
-  if (done.error().status != fairlead::Status::invalid)
+  const fairlead::Status status = done.error().status;
+  if (status != fairlead::Status::invalid && status != fairlead::Status::not_supported)
     fairlead::base::log(fairlead::LogLevel::error, fairlead::LogTopic::verbs, {}, done.error().message);
   return fail(done.error());
 } catch (const std::exception&) {

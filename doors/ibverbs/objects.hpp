@@ -19,6 +19,7 @@
 #include "doors/ibverbs/identity.hpp"
 #include "doors/ibverbs/object_table.hpp"
 #include "doors/ibverbs/pointer_registry.hpp"
+#include "doors/ibverbs/refusal.hpp"
 
 namespace fairlead::ibverbs {
 
@@ -31,7 +32,9 @@ inline std::nullptr_t refuse(int code) {
   errno = code;
   return nullptr;
 }
+/// Also logs the reason and the remedy, if the device lacks what the program asked for.
 inline int fail(const Error& error) {
+  if (error.status == Status::not_supported || error.system_errno == EOPNOTSUPP) note_refusal(error.message);
   return fail(error.system_errno != 0 ? error.system_errno : EINVAL);
 }
 inline std::nullptr_t refuse(const Error& error) {

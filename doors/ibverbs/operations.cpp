@@ -27,6 +27,7 @@ void set_operations(verbs_context& context) {
   context.open_xrcd = open_xrc_domain;
   context.close_xrcd = close_xrc_domain;
   context.open_qp = open_target;
+  context.alloc_null_mr = add_null_region;
   context.advise_mr = advise_region;
   context.alloc_td = add_thread_domain;
   context.dealloc_td = remove_thread_domain;

@@ -34,6 +34,7 @@ ibv_srq* create_shared_receive(ibv_context* context, ibv_srq_init_attr_ex* attri
 int shared_receive_number(ibv_srq* queue, std::uint32_t* number);
 ibv_mr* add_region(ibv_pd* pd, void* address, std::size_t length, std::optional<std::uint64_t> iova, unsigned access,
                    const std::shared_ptr<std::byte>& device_bytes = {});
+ibv_mr* add_null_region(ibv_pd* pd);
 int advise_region(ibv_pd* pd, ibv_advise_mr_advice advice, std::uint32_t flags, ibv_sge* list, std::uint32_t count);
 ibv_td* add_thread_domain(ibv_context* context, ibv_td_init_attr* attributes);
 int remove_thread_domain(ibv_td* domain);

@@ -55,7 +55,7 @@ Pair* make(ibv_pd* pd, ibv_qp_init_attr& attributes) {
     // The device's attributes do not tell how much may be inlined. So libfabric tries, and refusals are no news.
     if (cap.max_inline_data <= domain->owner.native.limits().max_inline)
       note_refusal("ibv_create_qp: " + native.error().message);
-    return refuse(native.error());
+    return refuse(native.error().system_errno);
   }
   pair->native.emplace(std::move(*native));
   pair->signals_all = attributes.sq_sig_all != 0;
@@ -211,6 +211,8 @@ int ibv_modify_qp(ibv_qp* abi, ibv_qp_attr* attributes, int mask) try {
   const Call call;
   Pair* pair = find(abi);
   if (pair == nullptr || attributes == nullptr) return fail(EINVAL);
+  const bool asks_for_migration = (mask & IBV_QP_PATH_MIG_STATE) != 0 && attributes->path_mig_state == IBV_MIG_REARM;
+  if ((mask & IBV_QP_ALT_PATH) != 0 || asks_for_migration) note_absent(Absent::path_migration);
   const std::uint32_t meant = static_cast<std::uint32_t>(mask) & ~meaningless_for(pair->qp_base.qp_type);
   if (const auto done = pair->native->modify(to_native(*attributes), meant); !done) {
     return fail(done.error());

@@ -62,6 +62,7 @@ ibv_qp* make_target(ibv_xrcd* abi, void* cookie, MakeNative make_native) {
   auto native = make_native(domain->native, std::uint64_t{pair->qp_base.handle});
   if (!native) {
     table<Pair>().discard(pair);
+    note_refusal(native.error().message);
     return refuse(native.error());
   }
   pair->native.emplace(std::move(*native));

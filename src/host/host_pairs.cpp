@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <chrono>
 #include <new>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -18,9 +19,20 @@ namespace fairlead::host {
 
 namespace {
 
-std::unexpected<Error> not_served(const char* what) {
+constexpr std::string_view kRemedy = "run without --host, or set FAIRLEAD_CORE=embedded";
+
+std::unexpected<Error> not_served(std::string_view what, std::string_view why) {
   return std::unexpected(Error{Status::not_supported, EOPNOTSUPP,
-                               fmt::format("the host engine does not serve {} yet: set FAIRLEAD_CORE=embedded", what)});
+                               fmt::format("the host engine does not serve {}: {}: {}", what, why, kRemedy)});
+}
+
+std::unexpected<Error> whole_address_space_not_served() {
+  return not_served("regions over the whole address space",
+                    "it can only access memory that was moved to shared memory");
+}
+
+std::unexpected<Error> xrc_not_served() {
+  return not_served("XRC", "requests in its rings name no shared receive queue of the peer");
 }
 
 }  // namespace
@@ -83,7 +95,8 @@ PairCall HostPairs::call_of(const qp::RegionPlan& plan, const RegisteredPlace& p
 }
 
 Result<std::uint32_t> HostPairs::add_region(const qp::RegionPlan& plan) {
-  if (plan.is_everything) return not_served("regions over the whole address space");
+  if (plan.is_null) return not_served("null regions", "its regions are parts of shared memory");
+  if (plan.is_everything) return whole_address_space_not_served();
   auto place = memory_->take({plan.base, plan.length});
   if (!place) return std::unexpected(std::move(place.error()));
   const auto answer = calls_.make(PairCall::Kind::add_region, call_of(plan, *place), place->pieces);
@@ -108,7 +121,7 @@ Status HostPairs::remove_region(std::uint32_t key) {
 }
 
 Result<> HostPairs::change_region(std::uint32_t key, const qp::RegionPlan& plan) {
-  if (plan.is_everything) return not_served("regions over the whole address space");
+  if (plan.is_everything) return whole_address_space_not_served();
   auto place = memory_->take({plan.base, plan.length});
   if (!place) return std::unexpected(std::move(place.error()));
   PairCall call = call_of(plan, *place);
@@ -199,7 +212,7 @@ ClientQueue* HostPairs::find_queue(qp::ReceiveQueueHandle handle) {
 }
 
 Result<qp::ReceiveQueueHandle> HostPairs::open_receive_queue(const qp::ReceiveQueuePlan& plan) {
-  if (plan.xrc_domain != 0) return not_served("XRC");
+  if (plan.xrc_domain != 0) return xrc_not_served();
   PairCall call{.domain = plan.domain};
   call.depth = plan.depth;
   call.pieces = plan.sges;
@@ -266,11 +279,11 @@ PairCall HostPairs::call_of(const qp::PairPlan& plan) {
 }
 
 Result<> HostPairs::attach_group(qp::PairHandle, const verbs::Gid&, std::uint16_t) {
-  return not_served("multicast groups");
+  return not_served("multicast groups", "it could not hand their sockets over to its successor");
 }
 
 Result<qp::OpenPair> HostPairs::open_pair(const qp::PairPlan& plan) {
-  if (plan.end != qp::PairEnd::both) return not_served("XRC");
+  if (plan.end != qp::PairEnd::both) return xrc_not_served();
   auto pair = std::make_unique<ClientPair>();
   pair->plan = plan;
   pair->sends = PendingRequests(plan.capacity.max_send_wr);

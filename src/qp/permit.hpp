@@ -7,6 +7,8 @@
 // Memory in a region of the whole address space may be unmapped even during the call. Its permit is "checked": the
 // kernel copies, and no code dereferences the address. Such a permit has a length of 0 for direct access, so ordinary
 // permits need no additional check.
+//
+// A null region has no memory. Its permit is checked, too: it discards what is written, and zeros are read from it.
 
 #include <sys/uio.h>
 
@@ -35,13 +37,23 @@ class Permit {
   verbs::Cause cause() const { return cause_; }
   /// The region's slot with its epoch, for RegionTable::hold().
   std::uint32_t slot() const { return slot_; }
-  /// Returns whether only the kernel may access the memory.
+  /// Returns whether only read() and write() may access the memory, not pointers.
   bool is_checked() const { return checked_ != 0; }
+  /// Returns whether it is of a null region.
+  bool is_null() const { return at_ == &kNull; }
   /// The first byte. It must not be dereferenced if the permit is checked.
   const std::byte* at() const { return at_; }
-  /// The range, for a message that refers to it, or for a system call.
+  /// The range, for a message that refers to it, or for a system call. Not of a null region.
   iovec range() const { return {at_, length_ + checked_}; }
 
+  /// Copies all of a checked range. Returns false if the memory is not mapped any more.
+  [[nodiscard]] bool read_checked(std::byte* to) const {
+    if (is_null()) {
+      std::memset(to, 0, checked_);
+      return true;
+    }
+    return base::read_checked(to, at_, checked_);
+  }
   /// Copies `bytes`, which may overlap the range. Returns false if the memory is not mapped any more.
   [[nodiscard]] bool write(std::span<const std::byte> bytes) const {
     if (bytes.size() > length_) [[unlikely]]
@@ -82,17 +94,20 @@ class Permit {
     permit.checked_ = length;
     return permit;
   }
+  static Permit null(std::uint64_t length, std::uint32_t slot) { return checked(&kNull, length, slot); }
   void check(std::uint64_t bytes) const {
     ENSURE(bytes <= checked_, "{} bytes for a permit for {}", bytes, length_ + checked_);
   }
   [[gnu::noinline]] bool write_checked(std::uint64_t offset, std::span<const std::byte> bytes) const {
     check(bytes.size());
-    return base::write_checked(at_ + offset, bytes.data(), bytes.size());
+    return is_null() || base::write_checked(at_ + offset, bytes.data(), bytes.size());
   }
   [[gnu::noinline]] bool is_word_there() const {
     check(sizeof(std::uint64_t));
     return base::probe_memory(at_, sizeof(std::uint64_t), true) == 0;
   }
+
+  inline static std::byte kNull{};  // its address stands for memory that does not exist
 
   std::byte* at_ = nullptr;
   std::uint64_t length_ = 0;   // bytes that may be dereferenced

@@ -33,15 +33,18 @@ std::uint32_t RegionTable::add(const RegionPlan& plan) {
   return slot << 8 | entry.variant;
 }
 
-/// Memory that a peer reads has to be mapped now. In all other cases the later write or copy finds out.
-[[gnu::noinline]] Permit RegionTable::locate_anywhere(std::uint64_t address, std::uint64_t length, std::uint32_t access,
-                                                      std::uint32_t hold) {
+/// Finds a range in a region that has no bounds. Memory that a peer reads has to be mapped now. In all other cases the
+/// later write or copy finds out.
+[[gnu::noinline]] Permit RegionTable::locate_without_bounds(const Entry& entry, std::uint64_t address,
+                                                            std::uint64_t length, std::uint32_t access) {
   namespace rights = verbs::access;
+  if (entry.plan.is_null) return Permit::null(length, entry.hold);
+  if (!entry.plan.is_everything) return Permit(verbs::Cause::out_of_range);
   auto* const at = reinterpret_cast<std::byte*>(address);
   const bool is_asked = (access & rights::remote_read) != 0;
   if (at == nullptr || length > UINT64_MAX - address || (is_asked && base::probe_memory(at, length, false) != 0))
     return Permit(verbs::Cause::out_of_range);
-  return Permit::checked(at, length, hold);
+  return Permit::checked(at, length, entry.hold);
 }
 
 // Windows ------------------------------------------------------------------------------------------------------------

@@ -47,6 +47,8 @@ struct RegionPlan {
   bool is_on_demand = false;  // its pages may not exist yet: not moved either
   /// The whole address space. Its length is 0 here, so locate() checks for it only after the range check has failed.
   bool is_everything = false;
+  /// A null region: any range, and no memory. Its length is 0 here, too.
+  bool is_null = false;
 };
 
 class RegionTable {
@@ -114,8 +116,7 @@ class RegionTable {
     if ((plan.access & access) != access) return Permit(verbs::Cause::no_right);
     const std::uint64_t offset = address - plan.iova;
     if (address < plan.iova || offset > plan.length || length > plan.length - offset) {
-      return plan.is_everything ? locate_anywhere(address, length, access, entry->hold)
-                                : Permit(verbs::Cause::out_of_range);
+      return locate_without_bounds(*entry, address, length, access);
     }
     return {plan.base + offset, length, entry->hold};
   }
@@ -164,7 +165,8 @@ class RegionTable {
     const std::uint32_t slot = key >> 8;
     return slot < entries_.size() && entries_[slot].is_window() ? &entries_[slot] : nullptr;
   }
-  static Permit locate_anywhere(std::uint64_t address, std::uint64_t length, std::uint32_t access, std::uint32_t hold);
+  static Permit locate_without_bounds(const Entry& entry, std::uint64_t address, std::uint64_t length,
+                                      std::uint32_t access);
   verbs::Cause judge(const verbs::WindowBinding& binding, std::uint32_t domain) const;
   void unbind(Entry& window);
   std::uint32_t take_slot();

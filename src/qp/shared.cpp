@@ -20,15 +20,15 @@ base::SocketAddress Shared::address_of(const verbs::AddressVector& vector, std::
 /// Copies the range to the list's own copy, at `offset`. The first call allocates the copy, with `bytes` bytes.
 [[gnu::noinline]] verbs::Cause Shared::copy(const Permit& place, std::uint64_t bytes, std::uint64_t offset,
                                             GatherList& list) {
-  const iovec from = place.range();
+  const std::uint64_t length = place.range().iov_len;
   if (list.copy() == nullptr) {
     if (!copies.has_room(bytes)) return kNoRoomToCopy;
     list.keep(copies.take(bytes));
     if (list.copy() == nullptr) return verbs::Cause::peer_failed;
   }
   std::byte* const to = list.copy() + offset;
-  if (!base::read_checked(to, from.iov_base, from.iov_len)) return verbs::Cause::out_of_range;
-  list.add(iovec{to, from.iov_len});
+  if (!place.read_checked(to)) return verbs::Cause::out_of_range;
+  list.add(iovec{to, length});
   return verbs::Cause::none;
 }
 
@@ -53,6 +53,8 @@ verbs::Cause Shared::gather(QueuePair& pair, RequestNumber number, std::uint32_t
     if (found.is_checked() && rights == 0) [[unlikely]] {
       if (const verbs::Cause cause = copy(found, entry.length, offset, list); cause != verbs::Cause::none) return cause;
       offset += sge.length;
+    } else if (found.is_null()) [[unlikely]] {
+      return verbs::Cause::out_of_range;  // no system call can write there
     } else {
       list.add(found);
     }

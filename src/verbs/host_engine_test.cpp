@@ -75,6 +75,27 @@ TEST(EndOfHostEngine, EndsAllThatIsPending) {
   EXPECT_EQ(side.memory[Side::kMemory - 1], std::byte{7}) << "the memory is the program's again";
 }
 
+// Each refusal names its reason, and what works instead.
+TEST(HostEngine, SaysWhyItDoesNotServeSomething) {
+  Side side(1, Road::host);
+  const auto expect_reason = [](const auto& refused, const char* reason) {
+    ASSERT_FALSE(refused) << reason;
+    EXPECT_EQ(refused.error().system_errno, EOPNOTSUPP);
+    EXPECT_NE(refused.error().message.find(reason), std::string::npos) << refused.error().message;
+    EXPECT_NE(refused.error().message.find("run without --host"), std::string::npos) << refused.error().message;
+  };
+  expect_reason(MemoryRegion::null(side.domain), "null regions: its regions are parts of shared memory");
+  const Registration everything{
+      .address = nullptr, .length = UINT64_MAX, .access = access::local_write | access::on_demand, .iova = {}};
+  expect_reason(MemoryRegion::add(side.domain, everything), "the whole address space: it can only access memory that");
+  expect_reason(make_pair_at(side, QpType::xrc_recv), "XRC: requests in its rings");
+  expect_reason(make_pair_at(side, QpType::xrc_send), "XRC: requests in its rings");
+  auto datagrams = made(make_pair_at(side, QpType::ud));
+  move_up(datagrams, attributes_for({}, side.device, 0, 1, 1), QpState::rts);
+  Gid group{0xFF, 0x0E, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 239, 1, 2, 3};
+  expect_reason(datagrams.attach_multicast(group), "multicast groups: it could not hand their sockets over");
+}
+
 /// In a child: connects a queue pair to the parent's, reports its number, and receives until it is killed.
 [[noreturn]] void receive_until_killed(int numbers_in, int numbers_out) {
   base::is_child_of_test = true;

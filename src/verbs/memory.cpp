@@ -142,10 +142,23 @@ Result<MemoryRegion> MemoryRegion::add_to(std::shared_ptr<RegionState> state, co
   if (auto usable = check(*domain.context, state->plan, registration.access, state->probed); !usable) {
     return std::unexpected(std::move(usable.error()));
   }
-  auto key = domain.context->pair_core->add_region(state->plan);
+  return add_to(std::move(state));
+}
+
+Result<MemoryRegion> MemoryRegion::add_to(std::shared_ptr<RegionState> state) {
+  auto key = state->context->pair_core->add_region(state->plan);
   if (!key) return failure(std::move(key.error()));
   state->key = *key;
   return MemoryRegion(std::move(state));
+}
+
+Result<MemoryRegion> MemoryRegion::null(const ProtectionDomain& domain) {
+  const auto& owner = domain.state();
+  if (!owner) return failure(EINVAL, "this protection domain is deallocated");
+  if (auto alive = check_alive(*owner->context); !alive) return std::unexpected(std::move(alive.error()));
+  auto state = std::make_shared<RegionState>(owner);
+  state->plan = {.access = access::local_write, .domain = owner->number, .is_null = true};
+  return add_to(std::move(state));
 }
 
 MemoryRegion& MemoryRegion::operator=(MemoryRegion&&) noexcept = default;
@@ -163,6 +176,7 @@ Result<> MemoryRegion::change(const Change& change) {
   if (auto alive = check_alive(*state_->context); !alive) return alive;
   const std::scoped_lock lock(state_->mutex);
   if (!state_->domain) return failure(EINVAL, "this memory region is deregistered");
+  if (state_->plan.is_null) return failure(EINVAL, "memory region: a null region cannot be changed");
   const auto domain = change.domain != nullptr ? change.domain->state() : state_->domain;
   if (!domain || domain->context != state_->context) {
     return failure(EINVAL, "memory region: the new protection domain belongs to another context");
@@ -193,20 +207,20 @@ std::uint32_t MemoryRegion::lkey() const noexcept {
   return state_->key;
 }
 std::uint32_t MemoryRegion::rkey() const noexcept {
-  return state_->key;
+  return state_->plan.is_null ? 0 : state_->key;
 }
 void* MemoryRegion::address() const noexcept {
   return state_->plan.base;
 }
 std::uint64_t MemoryRegion::length() const noexcept {
-  return state_->plan.is_everything ? UINT64_MAX : state_->plan.length;
+  return state_->plan.is_everything || state_->plan.is_null ? UINT64_MAX : state_->plan.length;
 }
 Sge MemoryRegion::sge(std::uint64_t offset, std::uint32_t length) const noexcept {
   return {.addr = state_->plan.iova + offset, .length = length, .lkey = state_->key};
 }
 RemoteMemory MemoryRegion::remote(std::uint64_t offset) const noexcept {
   const std::uint64_t left = offset < length() ? length() - offset : 0;
-  return {.address = state_->plan.iova + offset, .length = left, .rkey = state_->key};
+  return {.address = state_->plan.iova + offset, .length = left, .rkey = rkey()};
 }
 
 }  // namespace fairlead::verbs

@@ -154,7 +154,9 @@ Result<QueuePair> QueuePair::open_target(const XrcDomain& domain, std::uint32_t 
     if (!state || state->number != number || !state->join()) continue;
     return QueuePair(std::move(state));
   }
-  return failure(EINVAL, "the XRC domain has no target of that number in this process");
+  return failure(EINVAL,
+                 "the XRC domain has no target of that number in this process: those of other processes are in their "
+                 "engines, so open it in the process that created it");
 }
 
 Result<QueuePair> QueuePair::create(const ProtectionDomain& domain, const QpOptions& options) {

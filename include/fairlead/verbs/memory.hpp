@@ -62,6 +62,11 @@ class MemoryRegion {
   [[nodiscard]] static Result<MemoryRegion> allocate(const ProtectionDomain& domain, std::uint64_t length,
                                                      std::uint32_t access);
 
+  /// Makes a null region, for local use: data written to it is discarded, and zeros are read from it. It has no memory,
+  /// so any address and length are inside. Peers cannot access it, windows cannot be bound to it, and it cannot be
+  /// changed. EOPNOTSUPP: the host engine does not serve such regions.
+  [[nodiscard]] static Result<MemoryRegion> null(const ProtectionDomain& domain);
+
   MemoryRegion(MemoryRegion&&) noexcept = default;
   MemoryRegion& operator=(MemoryRegion&&) noexcept;
   ~MemoryRegion();
@@ -81,7 +86,7 @@ class MemoryRegion {
   [[nodiscard]] Result<> change(const Change& change);
 
   std::uint32_t lkey() const noexcept;
-  std::uint32_t rkey() const noexcept;
+  std::uint32_t rkey() const noexcept;  ///< 0 for a null region
   void* address() const noexcept;
   std::uint64_t length() const noexcept;
   /// `length` bytes from `offset` on, as an Sge for local work requests. A range outside the region fails when it is
@@ -94,6 +99,7 @@ class MemoryRegion {
 
  private:
   static Result<MemoryRegion> add_to(std::shared_ptr<RegionState> state, const Registration& registration);
+  static Result<MemoryRegion> add_to(std::shared_ptr<RegionState> state);
   explicit MemoryRegion(std::shared_ptr<RegionState> state) noexcept : state_(std::move(state)) {}
   std::shared_ptr<RegionState> state_;
 };
