@@ -137,6 +137,14 @@ void Transport::lose(std::uint32_t index, Status status, base::Instant now, link
   peers_.forget(index);
 }
 
+std::optional<link::Notice> Transport::next_notice() {
+  if (told_end_) peers_.release(*std::exchange(told_end_, std::nullopt));
+  auto notice = notices_.take();
+  if (notice && (notice->kind == link::Notice::Kind::lost || notice->kind == link::Notice::Kind::parted))
+    told_end_ = notice->peer;
+  return notice;
+}
+
 void Transport::make_busy(std::uint32_t index, base::Instant now) {
   Peer& peer = peers_[index];
   if (peer.is_busy) return;

@@ -129,7 +129,8 @@ class Transport {
     return std::min({expire_at_, partings_.next_deadline(now_), connections_->next_deadline()});
   }
   std::optional<link::Outcome> next_outcome() { return outcomes_.take(); }
-  std::optional<link::Notice> next_notice() { return notices_.take(); }
+  /// Returns the next notice. Until the next call, the address of a peer that it reports as lost is known.
+  std::optional<link::Notice> next_notice();
   bool has_news() const { return !outcomes_.empty() || !notices_.empty(); }
 
   /// Prepares for sleep: tells the peers how far we have read, and makes them ring from now on. Returns false if there
@@ -198,6 +199,7 @@ class Transport {
   base::Instant now_{};              // time of the current pass or attend()
   base::Fifo<link::Outcome> outcomes_;
   base::Fifo<link::Notice> notices_;
+  std::optional<link::PeerHandle> told_end_;  // of the last notice, if that was of an end
   Partings partings_{*connections_, peers_, search_, notices_, options_.is_forced};
   PeerPoll poll_{*connections_, peers_, outbox_, counters_, notices_};
   std::optional<ConnectionEvent> departing_;  // the end of a peer whose records are being read

@@ -6,7 +6,8 @@
 namespace fairlead::shm {
 
 std::uint32_t TransportPeers::add(const base::SocketAddress& address) try {
-  const auto unused = std::ranges::find_if(peers_, [](const auto& peer) { return !peer->is_used; });
+  const auto unused =
+      std::ranges::find_if(peers_, [](const auto& peer) { return !peer->is_used && !peer->is_end_untold; });
   const auto index = static_cast<std::uint32_t>(unused - peers_.begin());
   if (unused == peers_.end()) peers_.push_back(std::make_unique<TransportPeer>());
   by_address_[address] = index;
@@ -31,6 +32,7 @@ void TransportPeers::forget(std::uint32_t index) {
   by_address_.erase(peer.address);
   TransportPeer next;
   next.address = peer.address;
+  next.is_end_untold = true;
   next.generation = peer.generation + 1 == 0 ? 1 : peer.generation + 1;
   next.shorts = std::move(peer.shorts);
   next.longs = std::move(peer.longs);

@@ -98,6 +98,7 @@ struct alignas(64) TransportPeer {
   base::Fifo<Waiting> shorts;  // the line ends behind what shorts.empty() reads
 
   base::Fifo<Waiting> longs;
+  bool is_end_untold = false;  // forgotten, and the notice of its end has not been taken
   base::SocketAddress address;
   std::optional<base::SipKey> key;   // of its network session
   std::unique_ptr<Tickets> tickets;  // created with the first ticket
@@ -161,9 +162,11 @@ class TransportPeers {
   std::uint32_t disconnect(std::uint32_t connection_slot);
   /// Ends the arriving message, because the sender took it back. Returns nullopt if none was under way.
   std::optional<link::Notice> end_arriving(std::uint32_t index);
-  /// Forgets the peer. Its address stays for readers of its end. Numbers continue, so that a message name of this peer
-  /// never names one of its successor.
+  /// Forgets the peer, whose end a notice reports. Its address stays for readers of the notice, and the slot goes to no
+  /// other peer before release(). Numbers continue, so that a message name of this peer never names one of its
+  /// successor.
   void forget(std::uint32_t index);
+  void release(link::PeerHandle handle) { peers_[handle.slot - kFirstSlot]->is_end_untold = false; }
 
  private:
   std::vector<std::unique_ptr<TransportPeer>> peers_;  // never shrinks
