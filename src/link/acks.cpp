@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <utility>
 
 #include "base/rare.hpp"
 #include "wire/layout.hpp"
@@ -55,7 +54,7 @@ bool Acks::take(Peer& peer, const wire::Frame& frame, base::Instant now) {
   if (peer.window.in_flight() == 0) return true;
 
   const std::uint64_t acked_before = context_.counters.segments_acked, in_flight_before = peer.bytes_in_flight;
-  AckEvidence evidence{now, header, peer.order_acked};
+  const AckEvidence evidence{now, header, peer.order_acked};
   while (wire::distance(peer.window.oldest(), header.ack) > 0)
     on_acked(peer, *peer.window.find(peer.window.oldest()), evidence);
   for (std::uint32_t word = 0; word <= word_count(frame); ++word) {
@@ -75,9 +74,6 @@ bool Acks::take(Peer& peer, const wire::Frame& frame, base::Instant now) {
   }
   peer.last_progress = now;
   peer.backoff = 0;
-  if ((header.flags & wire::Flags::kEchoes) != 0)
-    peer.congestion.on_delivered(in_flight_before - peer.bytes_in_flight,
-                                 now - evidence.oldest - wire::to_duration(header.echo_delay));
   peer.congestion.on_ack(context_.counters.segments_acked - acked_before, in_flight_before - peer.bytes_in_flight,
                          in_flight_before, peer.round_trip.latest(), now);
   context_.agenda.make_ready(peer);
@@ -123,9 +119,8 @@ void Acks::learn_order(Peer& peer, const Segment& segment, const AckEvidence& ev
   }
 }
 
-void Acks::on_acked(Peer& peer, Segment& segment, AckEvidence& evidence) {
+void Acks::on_acked(Peer& peer, Segment& segment, const AckEvidence& evidence) {
   learn_order(peer, segment, evidence);
-  evidence.oldest = std::min(evidence.oldest, segment.transmissions == 1 ? segment.sent_at : base::Instant{});
   if (peer.mtu.is_proven_by(segment.size + peer.tag_bytes)) [[unlikely]] {
     // A segment that was sent in parts proves nothing.
     if (segment.size + peer.tag_bytes <= peer.mtu.size()) peer.mtu.on_proven(evidence.now);
@@ -172,7 +167,7 @@ void Acks::find_losses(Peer& peer, base::Instant now) {
   }
 }
 
-void Acks::owe(Peer& peer, const wire::Frame& frame, base::Instant now, bool is_duplicate, AckUrgency urgency) {
+void Acks::owe(Peer& peer, const wire::Frame& frame, base::Instant now, bool is_duplicate, bool is_at_once) {
   AckDebt& debt = peer.ack;
   // The ACK echoes the last of several segments, but a duplicate has precedence, because it must be reported.
   if (!debt.was_duplicate || is_duplicate) {
@@ -181,18 +176,14 @@ void Acks::owe(Peer& peer, const wire::Frame& frame, base::Instant now, bool is_
     debt.has_echo = true;
     debt.was_duplicate = is_duplicate;
   }
-  if (std::exchange(debt.is_after_end, urgency == AckUrgency::after_end)) peer.answers_ends = false;
   ++debt.segments;
   if ((frame.header.flags & wire::Flags::kCommand) != 0) ++debt.commands;
   debt.bytes += wire::kSegmentHeaderBytes + frame.payload.size() + context_.options.segment_overhead;
-  const bool waits_for_answer = urgency == AckUrgency::after_end && peer.answers_ends;
-  const base::Instant due = now + (waits_for_answer ? base::Duration(1) : context_.options.ack_after);
-  if (!debt.is_owed || due < debt.due) {
+  if (!debt.is_owed) {
     debt.is_owed = true;
-    debt.due = due;
-    context_.agenda.wake_by(peer, due);
+    debt.due = now + context_.options.ack_after;
+    context_.agenda.wake_by(peer, debt.due);
   }
-  const bool is_at_once = urgency == AckUrgency::at_once || (urgency == AckUrgency::after_end && !waits_for_answer);
   if (is_at_once || base::rare("link: an ack goes at once") || debt.segments >= peer.segments_limit[0] / 4 ||
       debt.bytes >= peer.bytes_limit[0] / 4 || debt.commands >= kCommandsToAnswer) {
     debt.is_at_once = true;

@@ -18,11 +18,6 @@
 
 namespace fairlead::link {
 
-/// When the ACK of a segment leaves, if no data carries it before: after LinkOptions::ack_after, or with this pass.
-/// After the end of a long message with this pass, too; or in the next one, if this side answered the last such message
-/// before more arrived. Its answer then carries the ACK. In a stream a pass is long, and the sender would wait.
-enum class AckUrgency : std::uint8_t { later, after_end, at_once };
-
 class Acks {
  public:
   explicit Acks(LinkContext& context) : context_(context) {}
@@ -35,8 +30,8 @@ class Acks {
   /// Queues every segment that counts as lost by now for retransmission.
   void find_losses(Peer& peer, base::Instant now);
 
-  /// Records that a received segment has to be acknowledged. `urgency`: if nothing else asks for it sooner.
-  void owe(Peer& peer, const wire::Frame& frame, base::Instant now, bool is_duplicate, AckUrgency urgency);
+  /// Records that a received segment has to be acknowledged. `is_at_once`: without waiting for ack_after.
+  void owe(Peer& peer, const wire::Frame& frame, base::Instant now, bool is_duplicate, bool is_at_once);
   /// Clears the debt after an ACK left on a segment.
   static void settle(Peer& peer);
 
@@ -45,11 +40,10 @@ class Acks {
   struct AckEvidence {
     base::Instant now;
     const wire::Header& header;
-    std::uint64_t order_acked = 0;        // peer.order_acked before this ACK
-    base::Instant oldest = base::kNever;  // when the oldest of the segments that it acknowledges was sent
+    std::uint64_t order_acked = 0;  // peer.order_acked before this ACK
   };
   static bool is_within_sent(const Peer& peer, const wire::Frame& frame);
-  void on_acked(Peer& peer, Segment& segment, AckEvidence& evidence);
+  void on_acked(Peer& peer, Segment& segment, const AckEvidence& evidence);
   static void learn_order(Peer& peer, const Segment& segment, const AckEvidence& evidence);
 
   LinkContext& context_;

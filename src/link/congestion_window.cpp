@@ -17,7 +17,7 @@ void CongestionWindow::open(std::uint64_t most, std::uint64_t least, std::uint64
   most_ = most;
   least_ = std::min(least, most);
   allowance_ = std::clamp(allowance, least_, most);
-  first_ = bytes_ = std::clamp(first, allowance_, most);
+  bytes_ = std::clamp(first, allowance_, most);
 }
 
 void CongestionWindow::remember_least(base::Instant now) {
@@ -45,7 +45,7 @@ void CongestionWindow::judge_rate(base::Instant now) {
   rate_ = round_began_ == base::Instant{} || lasted <= 0 ? 0 : static_cast<double>(bytes_acked_) / lasted;
   const auto empty = static_cast<double>(std::min(empty_, empty_before_).count());
   const std::uint64_t remembered = is_in_use() ? filling_ - filling_ / kRoundsRemembered : filling_;
-  filling_ = std::max(static_cast<std::uint64_t>(std::max(rate_, rate_shown_) * empty), remembered);
+  filling_ = std::max(static_cast<std::uint64_t>(rate_ * empty), remembered);
   rate_most_ = std::max(rate_, rate_most_ * 7 / 8);
 }
 
@@ -105,15 +105,6 @@ void CongestionWindow::grow(base::Instant now) {
   is_congested_ = is_congested_ && is_limiting();
 }
 
-/// A flow that never needs all of its window never proves that the path carries more. So the path counts as congested
-/// until no queue was found for a while, which doubles each time.
-void CongestionWindow::end_congestion(base::Instant now) {
-  if (!is_congested_ || now - queue_at_ < free_for_) return;
-  is_congested_ = false;
-  bytes_ = std::max(bytes_, first_);
-  free_for_ = std::min(2 * free_for_, kTrialPauseMost);
-}
-
 void CongestionWindow::end_round(base::Instant now) {
   if (round_trip_ <= base::Duration::zero() || round_trip_ == kNone) return;
   ++rounds_;
@@ -132,19 +123,15 @@ void CongestionWindow::end_round(base::Instant now) {
     shrink(queue - kQueueShort, least_);
   } else if (rounds_late_ >= kRoundsLate) {
     shrink(queue - kQueueLong, std::max(most_ / 4, least_));
-  } else if (queue > (in_flight_most_ > 2 * allowance_ ? kQueueStanding : kQueueShort) &&
-             in_flight_most_ > allowance_) {
+  } else if (queue > kQueueStanding && in_flight_most_ > allowance_) {
     try_to_fill_only(now);
   } else if (is_limiting() && is_in_use()) {
     grow(now);
   }
-  if (queue > kQueueStanding) queue_at_ = now;
-  end_congestion(now);
   round_began_ = now;
   round_ends_ = now + round_trip_;
   acked_ = bytes_acked_ = lost_ = in_flight_most_ = 0;
   round_trip_ = kNone;
-  rate_shown_ = 0;
 }
 
 }  // namespace fairlead::link

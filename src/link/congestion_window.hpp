@@ -12,8 +12,7 @@
 //   to half.
 // - Delay alone, longer than kQueueLong for kRoundsLate round trips: it shrinks by the excess, but a quarter of the
 //   maximum stays.
-// - A standing queue (longer than kQueueStanding while more than twice the allowance is in flight, or longer than
-//   kQueueShort while more than the allowance is): the window goes to twice
+// - A standing queue (longer than kQueueStanding while more than the allowance is in flight): the window goes to twice
 //   the bandwidth-delay product, plus an allowance for ACKs that arrive together, so that other traffic finds a short
 //   queue. This is a trial. If the rate of delivery falls, a busy host caused the delay; the change is undone and not
 //   tried again for a while. If the window is that small already, a doubled window is tried, and kept if it delivers
@@ -55,12 +54,6 @@ class CongestionWindow {
   }
 
   void on_loss() { ++lost_; }
-  /// Notes that one ACK showed the delivery of `bytes`, the oldest of which were sent `elapsed` before they arrived.
-  /// The path carries at least that much.
-  void on_delivered(std::uint64_t bytes, base::Duration elapsed) {
-    if (elapsed > base::Duration::zero())
-      rate_shown_ = std::max(rate_shown_, static_cast<double>(bytes) / static_cast<double>(elapsed.count()));
-  }
   /// Counts an ACK of `segments` and `bytes`. `in_flight`: bytes in flight before it arrived.
   void on_ack(std::uint64_t segments, std::uint64_t bytes, std::uint64_t in_flight, base::Duration round_trip,
               base::Instant now) {
@@ -83,13 +76,12 @@ class CongestionWindow {
   void try_more(base::Instant now);
   void begin_trial(std::uint64_t wanted);
   void grow(base::Instant now);
-  void end_congestion(base::Instant now);
   /// Twice the bandwidth-delay product, plus the allowance.
   std::uint64_t enough() const { return std::max(2 * filling_ + allowance_, least_); }
   bool is_in_use() const { return in_flight_most_ > bytes_ - bytes_ / 4; }
   void shrink(base::Duration excess, std::uint64_t floor);
 
-  std::uint64_t bytes_ = ~std::uint64_t{0}, most_ = ~std::uint64_t{0}, least_ = 0, allowance_ = 0, first_ = 0;
+  std::uint64_t bytes_ = ~std::uint64_t{0}, most_ = ~std::uint64_t{0}, least_ = 0, allowance_ = 0;
   bool is_congested_ = false;
   std::uint64_t filling_ = 0;  // bandwidth-delay product: rate of delivery times the empty path's round trip, in bytes
   base::Instant round_began_, round_ends_;
@@ -104,14 +96,9 @@ class CongestionWindow {
   base::Instant trial_not_before_, more_not_before_;
   base::Duration trial_pause_{}, more_pause_{};
 
-  // When a queue was found last, and how long the path has to be free of queues until it does not count as congested.
-  base::Instant queue_at_;
-  base::Duration free_for_ = std::chrono::seconds(1);
-
   // Measured in this round.
   std::uint64_t acked_ = 0, bytes_acked_ = 0, lost_ = 0, in_flight_most_ = 0;
   base::Duration round_trip_ = kNone;
-  double rate_shown_ = 0;  // bytes per nanosecond
 
   std::uint32_t loss_ = 0;  // moving average, in thousandths
   std::uint32_t rounds_late_ = 0;

@@ -156,53 +156,6 @@ TEST(CongestionWindow, HeavyLossShrinksItToTwoSegmentsAtLeast) {
   EXPECT_GE(path.window.bytes(), kAllowance);
 }
 
-/// One round of a flow that uses a part of its window.
-void round_of(Bottleneck& path, std::uint64_t bytes, base::Duration round_trip) {
-  path.now += round_trip;
-  path.window.on_ack(bytes / kSegment, bytes, bytes, round_trip, path.now);
-}
-
-// A host that takes 80 us for a message of 64 KiB is slow, and its network is not.
-TEST(CongestionWindow, AShortDelayOfALoneMessageIsNoQueue) {
-  Bottleneck path;
-  see_empty_path(path);
-  for (int i = 0; i < 100; ++i) round_of(path, 100'000, kEmpty + 100us);
-  EXPECT_FALSE(path.window.is_congested());
-  round_of(path, 100'000, kEmpty + 200us);
-  EXPECT_TRUE(path.window.is_congested()) << "what delays for longer is one";
-  Bottleneck other;
-  see_empty_path(other);
-  round_of(other, 200'000, kEmpty + 100us);
-  EXPECT_TRUE(other.window.is_congested()) << "so is the same delay by more bytes";
-}
-
-TEST(CongestionWindow, APathWithoutAQueueForAWhileIsNotCongested) {
-  Bottleneck path;
-  see_empty_path(path);
-  const auto wait_until_free = [&] {
-    round_of(path, 100'000, kEmpty + 500us);
-    EXPECT_TRUE(path.window.is_congested());
-    const base::Instant since = path.now;
-    while (path.window.is_congested() && path.now - since < 10s) round_of(path, 40'000, kEmpty);
-    return path.now - since;
-  };
-  const base::Duration first = wait_until_free();
-  EXPECT_GE(first, 1s);
-  EXPECT_LT(first, 1100ms);
-  EXPECT_GE(path.window.bytes(), kFirst);
-  EXPECT_GE(wait_until_free(), 2s) << "it waits for longer the next time";
-}
-
-// A flow that waits for answers shows the rate of the path only while its data is on its way.
-TEST(CongestionWindow, TheRateIsWhatTheDeliveryOfAMessageShows) {
-  Bottleneck path;
-  see_empty_path(path);
-  path.now += 1ms;
-  path.window.on_delivered(100'000, 50us);
-  path.window.on_ack(40, 100'000, 100'000, kEmpty, path.now);
-  EXPECT_NEAR(path.window.rate(), 2.0, 0.1) << "bytes per nanosecond";
-}
-
 TEST(CongestionWindow, ALongerRouteIsBelievedInTime) {
   Bottleneck path;
   path.bytes_per_us = 25'000;

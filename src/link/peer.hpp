@@ -46,7 +46,6 @@ struct AckDebt {
   bool is_at_once = false;
   bool has_echo = false;
   bool was_duplicate = false;  // the segment to be echoed was a duplicate
-  bool is_after_end = false;   // the last segment was the end of a long message, and no data was sent since
   wire::Ticks echo;
   base::Instant echo_arrived;
   base::Instant due;           // deadline, if owed and not at once
@@ -142,7 +141,6 @@ struct Peer {
   wire::Sequence ack_reach;        // the last ACK reported on segments before this one
 
   CongestionWindow congestion;
-  bool answers_ends = false;  // this side sent data after the last end of a long message, before more arrived
   Pacer pacer;
 
   // Bytes of long messages that the peer allows in flight (grants.hpp).

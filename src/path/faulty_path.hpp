@@ -36,7 +36,6 @@ class FaultyPath final : public Path {
   std::size_t collect(std::span<Arrival> out, base::Instant now) override;
   std::size_t unreachable(std::span<Unreachable> out) override { return below_->unreachable(out); }
   bool is_host_missing(const base::SocketAddress& peer) const override { return below_->is_host_missing(peer); }
-  base::Instant time_within(base::Instant pass) const override { return below_->time_within(pass); }
   base::Instant next_deadline() const override;
   std::uint32_t datagram_size_max(const base::SocketAddress& peer) override { return below_->datagram_size_max(peer); }
   std::uint32_t train_bytes_max() const override { return below_->train_bytes_max(); }

@@ -78,9 +78,6 @@ class Path {
   /// only for error texts.
   virtual bool is_host_missing(const base::SocketAddress&) const { return false; }
 
-  /// Returns the time now, within a pass that began at `pass`; the same on virtual time.
-  virtual base::Instant time_within(base::Instant pass) const { return pass; }
-
   /// The latest time of the next collect() although nothing arrives, because a path may hold datagrams back.
   virtual base::Instant next_deadline() const { return base::kNever; }
 

@@ -44,7 +44,6 @@ class UdpPath final : public Path {
   std::size_t send(std::span<const Train> trains, base::Instant now) override;
   std::size_t collect(std::span<Arrival> out, base::Instant now) override;
   std::size_t unreachable(std::span<Unreachable> out) override;
-  base::Instant time_within(base::Instant pass) const override { return std::max(pass, base::MonotonicClock::now()); }
   std::uint32_t datagram_size_max(const base::SocketAddress& peer) override {
     return route_mtu_.datagram_size_max(peer);
   }

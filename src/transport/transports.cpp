@@ -193,24 +193,13 @@ bool Transports::is_network_due(base::Instant now) {
 
 bool Transports::collect(base::Instant now) {
   const std::size_t taken_max = base::rare("engine: a pass takes one arrival") ? 1 : kArrivalsInPass;
-  clock_ = std::max(clock_, now);
   arrival_count_ = path_->collect(std::span(arrivals_).first(taken_max), now);
-  std::size_t bytes = 0;
-  for (const path::Arrival& arrival : std::span(arrivals_).first(arrival_count_)) bytes += arrival.bytes.size();
-  bytes_moved_ = 0;
-  if (bytes >= kBytesPerClock) [[unlikely]]
-    read_clock();
   arrival_ = 0;
   std::array<path::Unreachable, kArrivalsInPass> hints;
   const std::size_t refused = path_->unreachable(hints);
   for (const path::Unreachable& hint : std::span(hints).first(refused)) take_hint(hint, now);
   if (arrival_count_ > 0) network_looks_ = 0;
   return arrival_count_ > 0 || refused > 0;
-}
-
-void Transports::read_clock() {
-  clock_ = path_->time_within(clock_);
-  bytes_moved_ = 0;
 }
 
 void Transports::take_hint(const path::Unreachable& hint, base::Instant now) {
@@ -234,8 +223,7 @@ std::optional<link::Delivery> Transports::next_delivery(base::Instant now) {
     const std::size_t step = arrivals_[arrival_].datagram_size;
     const auto datagram = rest_.first(step == 0 ? rest_.size() : std::min(step, rest_.size()));
     rest_ = rest_.subspan(datagram.size());
-    bytes_moved_ += datagram.size();
-    link_.receive(arrivals_[arrival_].from, datagram, clock_, datagram_size_max_);
+    link_.receive(arrivals_[arrival_].from, datagram, now, datagram_size_max_);
   }
 }
 
@@ -278,9 +266,6 @@ bool Transports::emit(std::size_t trains_max, base::Instant now) {
       is_emit_cut_short_ = true;
       break;
     }
-    if (bytes_moved_ >= kBytesPerClock) [[unlikely]]
-      read_clock();
-    now = std::max(now, clock_);
     if (!link_.next_train(now, path_->train_bytes_max(), datagrams_max, train_)) {
       is_emit_cut_short_ = false;
       return trains != 0;
@@ -289,7 +274,6 @@ bool Transports::emit(std::size_t trains_max, base::Instant now) {
                             .pieces = std::span<const iovec>(train_.pieces, train_.piece_count),
                             .datagram_size = train_.datagram_size};
     bytes += train_.bytes;
-    bytes_moved_ += train_.bytes;
     const bool is_taken = path_->send({&train, 1}, now) == 1;
     flight_.sent(train_, is_taken, now);
     if (!is_taken) [[unlikely]] {

@@ -119,8 +119,6 @@ class Transports {
   void set_target(link::PeerHandle peer, std::uint32_t reassembly, std::uint64_t target) {
     shm::Transport::has(peer) ? shm_->set_target(peer, target) : link_.set_target(peer, reassembly, target);
   }
-  /// Returns whether a long message to this network peer would wait for no other.
-  bool sends_at_once(link::PeerHandle peer) const { return !shm::Transport::has(peer) && link_.is_idle(peer); }
   /// Sends at once what was submitted to the peer, if little is in flight. The rest leaves with the next pass, which
   /// the acknowledgement of what is in flight will cause.
   void send_eagerly(link::PeerHandle peer, base::Instant now) {
@@ -186,16 +184,12 @@ class Transports {
  private:
   static constexpr std::size_t kArrivalsInPass = 16;
   static constexpr std::size_t kBytesInPass = 128U << 10;  // bytes sent; then the pass polls for arrivals
-  static constexpr std::size_t kBytesPerClock = 8U << 10;  // moved since the clock was read: read it again
   static constexpr std::uint32_t kNetworkLooks = 256;
   static constexpr base::Duration kTurnedAwayEvery = std::chrono::seconds(1);
   static constexpr std::uint32_t kHostLooks = 64;  // most in kHostLooksFor
   static constexpr base::Duration kHostLooksFor = std::chrono::seconds(1);
   static constexpr base::Duration kNetworkLookEvery = std::chrono::microseconds(20);
 
-  /// Long messages take long to move. With the time at which the pass began, the link would take that for a queue in
-  /// the network.
-  void read_clock();
   std::size_t send_far(link::PeerHandle peer, const link::ShortSend& send, base::Instant now,
                        std::span<link::OperationHandle> names);
   Status meet(const base::SocketAddress& address, base::Instant now, link::PeerHandle& peer);
@@ -224,8 +218,6 @@ class Transports {
   std::span<const std::byte> rest_;  // undelivered part of that arrival
   link::Train train_;
   bool is_emit_cut_short_ = false;   // there may be more to send at once
-  std::size_t bytes_moved_ = 0;      // since the clock was read
-  base::Instant clock_{};            // what it said, or the time of the pass
   std::uint32_t network_looks_ = 0;  // polls in vain since the last arrival, up to kNetworkLooks
   base::Instant network_look_at_{};  // time of the next poll, while only the shared-memory transport is in use
   std::uint32_t host_looks_ = 0;     // before host_looks_end_
