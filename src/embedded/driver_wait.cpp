@@ -1,5 +1,6 @@
 // Waiting for events of an engine of this process.
 
+#include <sched.h>
 #include <sys/eventfd.h>
 
 #include <algorithm>
@@ -8,7 +9,6 @@
 #include "base/poll_until.hpp"
 #include "base/processor.hpp"
 #include "embedded/driver.hpp"
-#include "queue/yield.hpp"
 
 namespace fairlead::embedded {
 namespace {
@@ -55,7 +55,8 @@ bool Driver::spin(std::span<engine::Port* const> ports, queue::WaitLadder::Wait&
       continue;
     }
     const auto before = base::MonotonicClock::now();
-    ladder_.yielded(wait, before, queue::yield(before));
+    ::sched_yield();
+    ladder_.yielded(wait, before, base::MonotonicClock::now());
   }
 }
 
@@ -68,7 +69,8 @@ void Driver::yield_or_sleep() {
   lock.unlock();
   if (step == queue::WaitLadder::Step::look) return;
   if (step == queue::WaitLadder::Step::sleep) return sleep({}, before + queue::IdlePolls::kSleepMost);
-  const auto after = queue::yield(before);
+  ::sched_yield();
+  const auto after = base::MonotonicClock::now();
   if (lock.try_lock()) idle_polls_.yielded(before, after);
 }
 

@@ -5,9 +5,10 @@
 #include <mutex>
 #include <thread>
 
+#include <sched.h>
+
 #include "base/short_lock.hpp"
 #include "queue/idle_polls.hpp"
-#include "queue/yield.hpp"
 
 namespace fairlead::host {
 
@@ -21,7 +22,8 @@ inline void give_way(queue::IdlePolls& polls, base::ShortLock& mutex) {
   if (step == queue::WaitLadder::Step::look) return;
   // If yields are expensive, sleep: otherwise the process that we wait for gets no processor.
   if (step == queue::WaitLadder::Step::sleep) return std::this_thread::sleep_for(std::chrono::microseconds(20));
-  const auto after = queue::yield(before);
+  ::sched_yield();
+  const auto after = base::MonotonicClock::now();
   if (lock.try_lock()) polls.yielded(before, after);
 }
 

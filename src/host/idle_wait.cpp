@@ -1,7 +1,8 @@
 #include "host/idle_wait.hpp"
 
+#include <sched.h>
+
 #include "base/processor.hpp"
-#include "queue/yield.hpp"
 
 namespace fairlead::host {
 
@@ -12,7 +13,8 @@ bool IdleWait::has_to_sleep(base::Instant now) {
   if (step == Step::look) base::relax();
   if (step == Step::yield) {
     const auto before = base::MonotonicClock::now();
-    ladder_.yielded(*wait_, before, queue::yield(before));
+    ::sched_yield();
+    ladder_.yielded(*wait_, before, base::MonotonicClock::now());
   }
   return step == Step::sleep;
 }

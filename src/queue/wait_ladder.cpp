@@ -1,7 +1,5 @@
 #include "queue/wait_ladder.hpp"
 
-#include <time.h>
-
 #include <algorithm>
 
 namespace fairlead::queue {
@@ -9,15 +7,6 @@ namespace {
 
 std::int64_t count_of(base::Instant at) {
   return at.time_since_epoch().count();
-}
-
-base::Duration dear_yield() {
-  static const base::Duration dear = [] {
-    timespec tick{};
-    ::clock_getres(CLOCK_MONOTONIC_COARSE, &tick);  // its resolution is the tick
-    return std::max(WaitLadder::kDearLeast, base::Duration(std::chrono::nanoseconds(tick.tv_nsec)) / 4);
-  }();
-  return dear;
 }
 
 }  // namespace
@@ -52,16 +41,12 @@ WaitLadder::Step WaitLadder::next(const Wait& wait, base::Instant now) const noe
 void WaitLadder::yielded(Wait& wait, base::Instant before, base::Instant after) noexcept {
   const base::Duration took = after - before;
   std::int64_t gap = kGapLeast.count();
-  if (took > dear_yield()) {
+  if (took > kDear) {
     rests_until_.store(count_of(after + kRest), std::memory_order_relaxed);
   } else if (took < kUseful) {
     gap = std::min(2 * gap_.load(std::memory_order_relaxed), kGapMost.count());
   } else {
     gap = 0;
-    if (choice_ == WaitChoice::adaptive) {
-      wait.began += took - kUseful;
-      wait.spin_until += took - kUseful;
-    }
   }
   gap_.store(std::max(gap, std::int64_t{1}), std::memory_order_relaxed);
   wait.yield_at = after + base::Duration(gap);

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <set>
-
 namespace fairlead::transport {
 namespace {
 
@@ -36,50 +34,13 @@ TEST(HotPeers, ASeldomPeerGetsNone) {
 }
 
 TEST(HotPeers, AClearlyBusierPeerTakesThePlaceOfTheLeastBusy) {
-  HotPeers hot(2);
-  HotPeers::Change change;
-  count_until_change(hot, 1, 100, change);
-  count_until_change(hot, 2, 100, change);
-  count_until_change(hot, 2, 20'000, change);  // meanwhile the first one is forgotten
-  EXPECT_LT(count_until_change(hot, 3, 100, change), 100);
-  EXPECT_EQ(change.cooled, peer(1));
-  EXPECT_EQ(change.heated, peer(3));
-}
-
-TEST(HotPeers, IfMoreAreBusyThanThereArePlacesNobodyIsHot) {
-  HotPeers hot(2);
-  std::set<std::uint16_t> places;
-  int changes = 0;
-  for (int i = 0; i < 100'000; ++i) {
-    const auto number = static_cast<std::uint16_t>(1 + i % 3);
-    const auto change = hot.count(number, peer(number));
-    if (change.heated) places.insert(change.heated->port), ++changes;
-    if (change.cooled) places.erase(change.cooled->port), ++changes;
-  }
-  EXPECT_TRUE(places.empty());
-  EXPECT_EQ(changes, 4);
-}
-
-TEST(HotPeers, OneIsHotAgainSoonAfterTheOthersAreQuiet) {
   HotPeers hot(1);
   HotPeers::Change change;
   count_until_change(hot, 1, 100, change);
-  count_until_change(hot, 2, 100, change);
+  EXPECT_FALSE(hot.count(2, peer(2)).heated);
+  for (int i = 0; i < 4000 && !change.cooled; ++i) change = hot.count(2, peer(2));
   EXPECT_EQ(change.cooled, peer(1));
-  EXPECT_FALSE(change.heated);
-  EXPECT_LT(count_until_change(hot, 2, 20'000, change), 10'000);
   EXPECT_EQ(change.heated, peer(2));
-}
-
-TEST(HotPeers, SomeoneFarLessBusyCostsNobodyItsPlace) {
-  HotPeers hot(1);
-  int changes = 0;
-  for (int i = 0; i < 100'000; ++i) {
-    const auto number = static_cast<std::uint16_t>(i % 10 == 9 ? 2 : 1);
-    const auto change = hot.count(number, peer(number));
-    changes += change.heated || change.cooled ? 1 : 0;
-  }
-  EXPECT_EQ(changes, 1);
 }
 
 TEST(HotPeers, TwoEquallyBusyPeersDoNotTakeTurns) {
