@@ -1,11 +1,9 @@
-#include "base/sleep_timer.hpp"
+#include "embedded/sleep_timer.hpp"
 
 #include <gtest/gtest.h>
 #include <poll.h>
 
-#include <array>
-
-namespace fairlead::base {
+namespace fairlead::embedded {
 namespace {
 
 using namespace std::chrono_literals;
@@ -15,13 +13,13 @@ bool is_readable(int descriptor, int milliseconds) {
   return ::poll(&poll, 1, milliseconds) == 1;
 }
 
-Instant now() {
-  return MonotonicClock::now();
+base::Instant now() {
+  return base::MonotonicClock::now();
 }
 
 TEST(SleepTimer, FiresAtItsTimeAndIsQuietWhenSetAgain) {
   SleepTimer timer;
-  const Instant due = now() + 2ms;
+  const base::Instant due = now() + 2ms;
   const int descriptor = timer.descriptor_for(due, now());
   ASSERT_GE(descriptor, 0);
   EXPECT_TRUE(is_readable(descriptor, 30'000));
@@ -50,18 +48,5 @@ TEST(SleepTimer, StaysSetWhenTheDeadlineMovesLater) {
   EXPECT_FALSE(is_readable(descriptor, 0));
 }
 
-TEST(SleepTimer, EndsASleep) {
-  SleepTimer timer;
-  const auto began = now();
-  for (const Duration length : {2ms, 12ms}) {  // by the timer, and without it
-    std::array<pollfd, 2> descriptors{{{-1, POLLIN, 0}, {}}};
-    const auto due = now() + length;
-    timer.sleep(descriptors, due);
-    EXPECT_GE(now(), due);
-  }
-  std::array<pollfd, 1> none{};
-  timer.sleep(none, began);  // a time that is over
-}
-
 }  // namespace
-}  // namespace fairlead::base
+}  // namespace fairlead::embedded
