@@ -9,12 +9,12 @@
 #include <thread>
 #include <utility>
 
+#include "base/poll_until.hpp"
 #include "base/process_memory.hpp"
 #include "base/roll.hpp"
 #include "base/say.hpp"
 #include "base/short_slice.hpp"
 #include "base/slow_closer.hpp"
-#include "embedded/poll_until.hpp"
 
 namespace fairlead::embedded {
 namespace {
@@ -145,7 +145,7 @@ void Driver::run() {
       const bool is_attentive = now < attentive_until;
       base::Instant look_at = now + (is_attentive ? kAttentiveTick : tick);
       std::array<pollfd, 2> kicked{{{kick_.get(), POLLIN, 0}, bell(now, look_at)}};
-      poll_until(kicked, look_at);
+      base::poll_until(kicked, look_at);
       if (kicked.back().revents != 0) answer_bell();
       const bool is_polled = tick >= kTickMax && rest_if_polled(sleeps_seen);
       if (!is_attentive) tick = std::min(2 * tick, is_polled && now - attentive_until >= kCalm ? kTickCalm : kTickMax);
@@ -173,7 +173,7 @@ void Driver::run() {
                                    {engine_->path()->descriptor(), POLLIN, 0},
                                    {shm_descriptor(*engine_), POLLIN, 0},
                                    bell(now, deadline)}};
-      poll_until(woken, deadline);
+      base::poll_until(woken, deadline);
       {
         std::unique_lock lock(mutex_);
         is_thread_asleep_.store(false, std::memory_order_relaxed);

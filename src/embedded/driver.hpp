@@ -9,6 +9,7 @@
 // The lock. look() only tries it, because a pass is repeated anyway. Threads that need the lock (submit, cancel)
 // announce themselves, and pollers let them go first: a spinning poller would otherwise starve them.
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -26,10 +27,10 @@
 #include "base/log_file.hpp"
 #include "base/process_mark.hpp"
 #include "base/short_lock.hpp"
+#include "base/sleep_timer.hpp"
 #include "base/thread.hpp"
 #include "embedded/goodbye.hpp"
 #include "embedded/keyring_watch.hpp"
-#include "embedded/sleep_timer.hpp"
 #include "engine/engine.hpp"
 #include "observe/stats_page.hpp"
 #include "queue/idle_polls.hpp"
@@ -117,6 +118,13 @@ class Driver {
   }
   template <typename Progress>
   bool look_by(Progress&& progress);
+  /// Before a sleep on descriptors(): a datagram, or a message of a local peer, then makes one of them readable, and
+  /// the caller makes the pass. Lowers `deadline` to the time of the next pass that is due without them. Returns false
+  /// if there is no path, or another waiter sleeps on them.
+  bool lie_down(base::Instant& deadline);
+  /// After that sleep.
+  void get_up();
+  std::array<int, 2> descriptors() const { return {engine_->path()->descriptor(), shm_descriptor(*engine_)}; }
   /// Waits until a port has news or is interrupted, or until `deadline`. Returns true if a port has news.
   bool wait(std::span<engine::Port* const> ports, base::Instant deadline);
   /// Makes passes until peers are owed nothing, for 100 ms at most. Cancelled messages are owed to nobody.
@@ -129,7 +137,6 @@ class Driver {
   static constexpr std::int64_t kSomebodyDrives = base::Instant::min().time_since_epoch().count();
   static constexpr base::Duration kTickMin = std::chrono::milliseconds(1);
   static constexpr base::Duration kTickMax = std::chrono::milliseconds(4), kTickCalm = std::chrono::milliseconds(8);
-  static constexpr base::Duration kShortSleep = std::chrono::milliseconds(10);  // with timer_
 
   base::Instant deadline_to_tell() const;
   bool pass(std::unique_lock<base::ShortLock>& lock, base::Instant now);
@@ -147,7 +154,6 @@ class Driver {
   void run();
   bool rest_if_polled(std::uint64_t& sleeps_seen);
   void kick_if_later_than(base::Instant deadline);
-  void rise();
 
   std::unique_ptr<engine::Engine> engine_;
   mutable base::ShortLock mutex_;
@@ -156,7 +162,7 @@ class Driver {
   std::atomic<std::int64_t> thread_sleeps_until_;  // when the engine's thread will wake and check the timers
   std::atomic<std::uint64_t> sleeps_{0};           // times that a waiter slept on the path's descriptor
   std::atomic<bool> has_sleeping_driver_{false};   // a waiter sleeps on the path's descriptor
-  SleepTimer timer_;                               // of that waiter
+  base::SleepTimer timer_;                         // of that waiter
   std::atomic<bool> is_thread_asleep_{false};      // on the path's descriptor, not for a tick
   std::atomic<bool> is_stopping_{false};
   base::ClockPace pace_;                  // under the lock

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <array>
 
+#include "base/poll_until.hpp"
 #include "base/processor.hpp"
 #include "embedded/driver.hpp"
-#include "embedded/poll_until.hpp"
 
 namespace fairlead::embedded {
 namespace {
@@ -84,39 +84,37 @@ void Driver::sleep(std::span<engine::Port* const> ports, base::Instant deadline)
     ++armed;
   }
   if (armed == ports.size()) {
-    const bool drives = engine_->path() != nullptr && !has_sleeping_driver_.exchange(true, std::memory_order_acq_rel);
-    std::size_t count = armed;
-    if (drives) {
-      woken[count++] = {engine_->path()->descriptor(), POLLIN, 0};
-      woken[count++] = {shm_descriptor(*engine_), POLLIN, 0};
-      Locked lock(*this);
-      pace_.stop();
-      sleeps_.store(sleeps_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-      deadline = engine_->arm() ? std::min(deadline, engine_->next_deadline()) : base::Instant{};
-      if (!engine_->path()->set_watched(true)) deadline = std::min(deadline, base::MonotonicClock::now() + kTickMin);
-    }
-    if (drives) {
-      const auto now = base::MonotonicClock::now();
-      const int timer = deadline > now && deadline - now < kShortSleep ? timer_.descriptor_for(deadline, now) : -1;
-      woken[count++] = {timer, POLLIN, 0};
-      if (timer >= 0) deadline = base::kNever;
-    }
-    poll_until(std::span(woken).first(count), deadline);
-    if (drives) {
-      rise();
-      has_sleeping_driver_.store(false, std::memory_order_release);
+    if (lie_down(deadline)) {
+      std::size_t count = armed;
+      for (const int descriptor : descriptors()) woken[count++] = {descriptor, POLLIN, 0};
+      timer_.sleep(std::span(woken).first(count + 1), deadline);
+      get_up();
+    } else {
+      base::poll_until(std::span(woken).first(armed), deadline);
     }
   }
   for (engine::Port* port : ports.first(armed)) port->waiter->disarm();
 }
 
+bool Driver::lie_down(base::Instant& deadline) {
+  if (engine_->path() == nullptr || has_sleeping_driver_.exchange(true, std::memory_order_acq_rel)) return false;
+  const Locked lock(*this);
+  pace_.stop();
+  sleeps_.store(sleeps_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  deadline = engine_->arm() ? std::min(deadline, engine_->next_deadline()) : base::Instant{};
+  if (!engine_->path()->set_watched(true)) deadline = std::min(deadline, base::MonotonicClock::now() + kTickMin);
+  return true;
+}
+
 // Disarms the doorbell: peers need not ring it any more. The engine's thread may sleep as well, and the ring may have
 // been for both. It has to know that another thread drives now, because it takes over when that thread stops.
-void Driver::rise() {
-  if (shm_descriptor(*engine_) < 0) return;
-  Locked lock(*this);
-  engine_->disarm();
-  if (is_thread_asleep_.load(std::memory_order_relaxed)) ::eventfd_write(kick_.get(), 1);
+void Driver::get_up() {
+  if (shm_descriptor(*engine_) >= 0) {
+    const Locked lock(*this);
+    engine_->disarm();
+    if (is_thread_asleep_.load(std::memory_order_relaxed)) ::eventfd_write(kick_.get(), 1);
+  }
+  has_sleeping_driver_.store(false, std::memory_order_release);
 }
 
 }  // namespace fairlead::embedded

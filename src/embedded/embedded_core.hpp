@@ -36,6 +36,9 @@ class EmbeddedCore final : public engine::Core {
                    std::span<const iovec> memory);
   /// Called when all has its memory, before start(). Returns an error if something has none.
   Result<> finish(const engine::EngineState& state);
+  void disarm_descriptor(engine::PortHandle port) { driver_.port(port).waiter->disarm(); }
+  Driver& driver() { return driver_; }
+
   EmbeddedPairs& own_pairs() { return pairs_; }
   EmbeddedActive& own_active() { return active_; }
 

@@ -440,8 +440,12 @@ bool Application::park() {
 
 void Application::unpark() {
   page().host.sleeping.exchange(0, std::memory_order_acq_rel);
-  for (std::uint32_t index = 0; index < ports_end_; ++index)
-    if (ports_[index] && ports_[index]->active) ports_[index]->active->unpark();
+  for (std::uint32_t index = 0; index < ports_end_; ++index) {
+    const ApplicationPort* const port = ports_[index].get();
+    if (port == nullptr) continue;
+    if (!port->is_closed) core_->disarm_descriptor(port->handle());
+    if (port->active) port->active->unpark();
+  }
 }
 
 base::Instant Application::wake_at() const {

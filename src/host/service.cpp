@@ -19,7 +19,6 @@
 #include "base/affinity.hpp"
 #include "base/event_descriptor.hpp"
 #include "base/log.hpp"
-#include "base/processor.hpp"
 #include "base/say.hpp"
 #include "host/lost_peer.hpp"
 #include "host/peer_facts.hpp"
@@ -38,14 +37,6 @@ constexpr base::Duration kBetweenLooksForParked = std::chrono::microseconds(20);
 constexpr base::Duration kBetweenLooksAtLeaving = std::chrono::milliseconds(1);
 // The longest time that one poll of the sockets takes before applications are served again.
 constexpr base::Duration kLookMost = std::chrono::microseconds(250);
-
-/// Converts a deadline to a timeout of epoll_wait().
-int milliseconds_until(base::Instant deadline) {
-  if (deadline == base::kNever) return -1;
-  constexpr std::int64_t kMost = 3'600'000;
-  const auto left = (deadline - base::MonotonicClock::now()) / std::chrono::milliseconds(1) + 1;
-  return static_cast<int>(std::clamp<std::int64_t>(left, 0, kMost));
-}
 
 }  // namespace
 
@@ -126,7 +117,8 @@ Service::Service(ServiceOptions options, base::FileDescriptor poll, base::FileDe
       engines_(routes_, thread, options_.engine,
                {.engines_max = options_.engines_max, .applications_max = options_.applications_max}),
       next_number_(Routes::first_number(thread) + kFirstApplication),
-      linger_(std::chrono::microseconds(options_.engine.get(engine::Option::spin))) {}
+      linger_(std::chrono::microseconds(options_.engine.get(engine::Option::spin))),
+      wait_(options_.engine.wait(), linger_) {}
 
 Service::~Service() = default;
 
@@ -208,13 +200,25 @@ void Service::pass(base::Instant deadline) {
   const bool any = serve_awake(now);
   if (has_gone_ones_) drop_gone();
   passes_in_vain_ = any ? 0 : passes_in_vain_ + 1;
+  if (any) wait_.end(now);
   if (awake_.empty() || are_all_leaving_ || now >= look_at_ || passes_in_vain_ == kPassesBetweenLooks) {
     passes_in_vain_ = 0;
     look_at_sockets(deadline);
-  } else if (!any) {
-    for (const auto& [address, engine] : engines_) engine->core->give_way();
-    base::relax();
+  } else if (!any && wait_.has_to_sleep(now)) {
+    last_awake_.clear();
+    std::erase_if(awake_, [&](std::uint64_t number) {
+      const bool is_parked = park(applications_.at(number));
+      if (is_parked && last_awake_.size() < kLastAwakeMax) last_awake_.push_back(number);
+      return is_parked;
+    });
   }
+}
+
+/// Returns whether the application is parked now.
+bool Service::park(Attached& attached) {
+  attached.is_parked = !attached.application->is_leaving() && attached.application->park();
+  if (attached.is_parked) wake_at_ = std::min(wake_at_, attached.wake_at = attached.application->wake_at());
+  return attached.is_parked;
 }
 
 /// Calls `serve`. If memory is short, only this application must leave.
@@ -250,10 +254,7 @@ bool Service::serve_awake(base::Instant now) {
     has_gone_ones_ |= application.is_gone();
     are_leaving &= application.is_leaving();
     if (asked || got) attached.busy_at = now;
-    if (asked || got || application.is_leaving() || now - attached.busy_at < linger_) return false;
-    attached.is_parked = application.park();
-    if (attached.is_parked) wake_at_ = std::min(wake_at_, attached.wake_at = application.wake_at());
-    return attached.is_parked;
+    return !asked && !got && now - attached.busy_at >= linger_ && park(attached);
   });
   are_all_leaving_ = are_leaving && !any && !awake_.empty();
   return any;
@@ -300,13 +301,22 @@ void Service::drop_gone() {
 void Service::look_at_sockets(base::Instant wake_at) {
   std::array<epoll_event, 16> events;
   const base::Instant deadline = std::min(visitors_.next_deadline(), accept_at_);
-  int timeout = awake_.empty() ? milliseconds_until(std::min({deadline, wake_at, wake_at_})) : 0;
-  if (are_all_leaving_) timeout = kBetweenLooksAtLeaving / std::chrono::milliseconds(1);
+  if (awake_.empty() || are_all_leaving_) {
+    const base::Instant until = are_all_leaving_ ? base::MonotonicClock::now() + kBetweenLooksAtLeaving
+                                                 : std::min({deadline, wake_at, wake_at_});
+    if (wait_.sleep(engines_, poll_.get(), until)) {
+      // The engines' news is probably for those that were awake last. They are awake before the pass: otherwise the
+      // engine would wake them by their descriptors.
+      for (const std::uint64_t number : last_awake_)
+        if (const auto found = applications_.find(number); found != applications_.end()) wake(number, found->second);
+      for (const auto& [address, engine] : engines_) engine->core->progress();
+    }
+  }
   bool has_callers = false;
   base::Instant began = base::kNever, now;
   bool was_cut_short = false;
-  for (bool is_more = true; is_more && !was_cut_short; timeout = 0) {
-    const int count = ::epoll_wait(poll_.get(), events.data(), static_cast<int>(events.size()), timeout);
+  for (bool is_more = true; is_more && !was_cut_short;) {
+    const int count = ::epoll_wait(poll_.get(), events.data(), static_cast<int>(events.size()), 0);
     if (began == base::kNever) began = base::MonotonicClock::now();
     for (int i = 0; i < count; ++i) {
       has_callers |= events[i].data.u64 == kVisitors;

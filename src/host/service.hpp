@@ -5,8 +5,9 @@
 //
 // Polling: an active application is awake, and the thread polls its ring and its ports. One that has been idle for a
 // while is parked. It costs nothing until its socket, or an engine descriptor of one of its ports, becomes readable. If
-// all are parked, the thread sleeps; the engines' own threads serve the network. They also do so if all that are awake
-// are leaving, and wait for a silent peer: the thread then looks at these once in a while.
+// all are idle, the thread waits as a waiter in an application does (queue/wait_ladder.hpp): it polls, yields, then
+// parks all, and sleeps until a call or the network wakes it. If all that are awake are leaving, and wait for a silent
+// peer, it looks at them once in a while.
 //
 // Permission: the first matching rule of ServiceOptions decides who may attach and with which quota. If none matches,
 // processes of the daemon's own user and of root may attach, without a quota.
@@ -25,6 +26,7 @@
 #include "embedded/attach.hpp"
 #include "host/application.hpp"
 #include "host/handover.hpp"
+#include "host/idle_wait.hpp"
 #include "host/mailbox.hpp"
 #include "host/routes.hpp"
 #include "host/rule.hpp"
@@ -104,6 +106,7 @@ class Service {
   static constexpr std::uint32_t kIndexBits = 16, kProcess = (1U << kIndexBits) - 1, kPairs = kProcess - 1;
 
   static constexpr std::uint32_t kCallsInTurn = 4;
+  static constexpr std::size_t kLastAwakeMax = 4;
   static constexpr std::uint64_t kListener = 0, kEnd = 1, kVisitors = 2, kMail = 3, kFirstApplication = 16;
 
   Service(ServiceOptions options, base::FileDescriptor poll, base::FileDescriptor end, std::shared_ptr<Routes> routes,
@@ -129,6 +132,7 @@ class Service {
   template <typename Serve>
   void serve(Application& application, Serve&& serve);
   bool serve_awake(base::Instant now);
+  bool park(Attached& attached);
   void wake(std::uint64_t number, Attached& attached);
   void wake_due(base::Instant now);
   void drop_gone();
@@ -172,7 +176,7 @@ class Service {
   ServedEngines engines_;
   std::unordered_map<std::uint64_t, Attached> applications_;
   std::unordered_map<std::uint64_t, std::uint64_t> by_secret_;
-  std::vector<std::uint64_t> awake_;
+  std::vector<std::uint64_t> awake_, last_awake_;  // the latter before the present sleep, some of them
   PairTools pair_tools_;
   std::uint64_t next_number_;
   base::Instant look_at_{};                 // when to look at the sockets again
@@ -180,7 +184,8 @@ class Service {
   base::Instant wake_at_ = base::kNever;    // earliest of the parked applications
   bool is_closed_to_visitors_ = false;
   std::uint32_t passes_in_vain_ = 0;
-  const base::Duration linger_;   // idle time before an application is parked
+  const base::Duration linger_;  // idle time before an application is parked, while others are busy
+  IdleWait wait_;
   bool are_all_leaving_ = false;  // those that are awake, and nothing happened in the last pass
   bool has_gone_ones_ = false, is_ending_ = false, is_inherited_ = false;
   bool is_replacement_wanted_ = false, is_interrupted_ = false, is_settled_ = false;

@@ -3,6 +3,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "base/event_descriptor.hpp"
 
 namespace fairlead::queue {
@@ -18,11 +21,13 @@ void Waiter::wake() noexcept {
   ::eventfd_write(descriptor_.get(), 1);
 }
 
-// Also an exchange: a plain store would hide the last notify() from the next announcement.
+// Also an exchange: a plain store would hide the last notify() from the next announcement. If the announcement is still
+// there, no producer writes, and there is nothing to read. A producer that took it may write later: then a later call
+// reads it.
 void Waiter::disarm() noexcept {
-  flag_->sleeping.exchange(0, std::memory_order_acq_rel);
+  if (std::exchange(is_armed_, false) && flag_->sleeping.exchange(0, std::memory_order_acq_rel) == 0) ++owed_;
   std::uint64_t wakes = 0;
-  [[maybe_unused]] const auto taken = read(descriptor_.get(), &wakes, sizeof wakes);
+  if (owed_ > 0 && read(descriptor_.get(), &wakes, sizeof wakes) == sizeof wakes) owed_ -= std::min(owed_, wakes);
 }
 
 }  // namespace fairlead::queue

@@ -49,6 +49,7 @@ class Waiter {
   template <std::predicate IsReady>
   bool arm(IsReady&& is_ready) {
     flag_->sleeping.exchange(1, std::memory_order_acq_rel);
+    is_armed_ = true;
     if (!is_ready()) return true;
     disarm();
     return false;
@@ -66,6 +67,8 @@ class Waiter {
   std::unique_ptr<SleepFlag> own_flag_;
   SleepFlag* flag_;
   base::FileDescriptor descriptor_;
+  bool is_armed_ = false;
+  std::uint64_t owed_ = 0;  // writes of producers that took the announcement, and that nobody has read yet
 };
 
 }  // namespace fairlead::queue

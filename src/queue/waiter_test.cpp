@@ -77,6 +77,24 @@ TEST(Waiter, EventBetweenAnnouncementAndLookIsFound) {
   EXPECT_FALSE(is_readable(waiter.descriptor()));
 }
 
+// The producer loses its processor between the two steps of notify().
+TEST(Waiter, AWriteThatComesAfterTheSleepEndsTheNextOne) {
+  SleepFlag flag;
+  const int descriptor = eventfd(0, EFD_NONBLOCK);
+  Waiter waiter(flag, base::FileDescriptor(descriptor));
+  for (int round = 0; round < 3; ++round) {
+    ASSERT_TRUE(waiter.arm([] { return false; }));
+    ASSERT_EQ(flag.sleeping.exchange(0), 1U);
+    waiter.disarm();
+    EXPECT_FALSE(is_readable(descriptor));
+    eventfd_write(descriptor, 1);
+    ASSERT_TRUE(waiter.arm([] { return false; }));
+    EXPECT_TRUE(is_readable(descriptor));
+    waiter.disarm();
+    EXPECT_FALSE(is_readable(descriptor)) << "otherwise all later sleeps would end at once";
+  }
+}
+
 TEST(Waiter, WorksInAForeignEpollLoop) {
   auto waiter = make_waiter();
   EventQueue<std::uint64_t> queue;

@@ -1,15 +1,17 @@
-#include "embedded/sleep_timer.hpp"
+#include "base/sleep_timer.hpp"
 
 #include <sys/timerfd.h>
 
 #include <algorithm>
 #include <cstdint>
 
-namespace fairlead::embedded {
+#include "base/poll_until.hpp"
+
+namespace fairlead::base {
 
 SleepTimer::SleepTimer() : timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {}
 
-int SleepTimer::descriptor_for(base::Instant deadline, base::Instant now) {
+int SleepTimer::descriptor_for(Instant deadline, Instant now) {
   if (has_failed_) return -1;
   if (set_for_ > now && set_for_ <= deadline) return timer_.get();
   // Setting it also ends that it is readable. A time of 0 would switch it off.
@@ -21,4 +23,11 @@ int SleepTimer::descriptor_for(base::Instant deadline, base::Instant now) {
   return timer_.get();
 }
 
-}  // namespace fairlead::embedded
+void SleepTimer::sleep(std::span<pollfd> descriptors, Instant deadline) {
+  const auto now = MonotonicClock::now();
+  const int timer = deadline > now && deadline - now < kShortSleep ? descriptor_for(deadline, now) : -1;
+  descriptors.back() = {timer, POLLIN, 0};
+  poll_until(descriptors, timer >= 0 ? kNever : deadline);
+}
+
+}  // namespace fairlead::base

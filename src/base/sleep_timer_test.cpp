@@ -1,9 +1,11 @@
-#include "embedded/sleep_timer.hpp"
+#include "base/sleep_timer.hpp"
 
 #include <gtest/gtest.h>
 #include <poll.h>
 
-namespace fairlead::embedded {
+#include <array>
+
+namespace fairlead::base {
 namespace {
 
 using namespace std::chrono_literals;
@@ -13,13 +15,13 @@ bool is_readable(int descriptor, int milliseconds) {
   return ::poll(&poll, 1, milliseconds) == 1;
 }
 
-base::Instant now() {
-  return base::MonotonicClock::now();
+Instant now() {
+  return MonotonicClock::now();
 }
 
 TEST(SleepTimer, FiresAtItsTimeAndIsQuietWhenSetAgain) {
   SleepTimer timer;
-  const base::Instant due = now() + 2ms;
+  const Instant due = now() + 2ms;
   const int descriptor = timer.descriptor_for(due, now());
   ASSERT_GE(descriptor, 0);
   EXPECT_TRUE(is_readable(descriptor, 30'000));
@@ -48,5 +50,18 @@ TEST(SleepTimer, StaysSetWhenTheDeadlineMovesLater) {
   EXPECT_FALSE(is_readable(descriptor, 0));
 }
 
+TEST(SleepTimer, EndsASleep) {
+  SleepTimer timer;
+  const auto began = now();
+  for (const Duration length : {2ms, 12ms}) {  // by the timer, and without it
+    std::array<pollfd, 2> descriptors{{{-1, POLLIN, 0}, {}}};
+    const auto due = now() + length;
+    timer.sleep(descriptors, due);
+    EXPECT_GE(now(), due);
+  }
+  std::array<pollfd, 1> none{};
+  timer.sleep(none, began);  // a time that is over
+}
+
 }  // namespace
-}  // namespace fairlead::embedded
+}  // namespace fairlead::base
