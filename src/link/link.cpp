@@ -270,6 +270,12 @@ bool Link::cancel(PeerHandle handle, Reference reference, std::uint64_t cookie) 
   return peer != nullptr && state_->queues.cancel(*peer, reference, cookie);
 }
 
+bool Link::recall(PeerHandle handle, Reference reference, std::uint64_t cookie) {
+  Peer* const peer = state_->peers.find(handle);
+  state_->trains.forget_last();
+  return peer != nullptr && state_->queues.recall(*peer, reference, cookie);
+}
+
 void Link::receive(const base::SocketAddress& from, std::span<const std::byte> bytes, base::Instant now,
                    std::uint32_t datagram_size_max) {
   state_->trains.forget_last();

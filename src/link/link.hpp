@@ -262,6 +262,8 @@ class Link {
   /// full. Void segments replace its resends, and the peer drops its part, unless it has all. False: the message is a
   /// copy that was sent, or it has ended; its outcome comes as usual.
   bool cancel(PeerHandle peer, Reference reference, std::uint64_t cookie);
+  /// As cancel(), but only a long message of which something was not sent yet. False: it will end as usual.
+  bool recall(PeerHandle peer, Reference reference, std::uint64_t cookie);
 
   /// Processes a received datagram. One that is not a valid segment for this link is counted by reason and dropped.
   /// `datagram_size_max` as in peer(), used if the sender is new.

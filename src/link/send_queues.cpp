@@ -147,6 +147,11 @@ bool SendQueues::cancel(Peer& peer, Reference reference, std::uint64_t cookie) {
   return true;
 }
 
+bool SendQueues::recall(Peer& peer, Reference reference, std::uint64_t cookie) {
+  if (reference == 0 || segment_of(reference) != nullptr || message_of(reference)->is_cut()) return false;
+  return cancel(peer, reference, cookie);
+}
+
 bool SendQueues::is_owing_long(const Peer& peer) {
   const auto is_wanted = [](const Message& message) { return !message.is_void; };
   return std::ranges::any_of(peer.messages, is_wanted) || std::ranges::any_of(peer.messages_cut, is_wanted);

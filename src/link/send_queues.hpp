@@ -24,6 +24,8 @@ class SendQueues {
   Status add(Peer& peer, const Outgoing& message, Reference& reference);
   /// As Link::cancel().
   bool cancel(Peer& peer, Reference reference, std::uint64_t cookie);
+  /// As Link::recall().
+  bool recall(Peer& peer, Reference reference, std::uint64_t cookie);
   /// As Link::is_owing(), for long messages.
   static bool is_owing_long(const Peer& peer);
   /// Ends everything that waits or is in flight with this status.

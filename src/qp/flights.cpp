@@ -11,10 +11,11 @@ const GatherList* Flights::prepare(const GatherList& list, std::uint32_t& slot) 
   return &flights_[slot].list;
 }
 
-void Flights::commit(std::uint32_t slot, const FlightOwner& owner, link::PeerHandle peer) {
+void Flights::commit(std::uint32_t slot, const FlightOwner& owner, link::PeerHandle peer, link::Reference reference) {
   Flight& flight = flights_[slot];
   flight.owner = owner;
   flight.peer = peer;
+  flight.reference = reference;
   for (const std::uint32_t region : flight.list.regions())
     if (region != GatherList::kNoRegion) regions_.hold(region);
 }

@@ -43,7 +43,7 @@ class Flights {
   /// Stores the list and sets `slot`; returns null at the limit. commit() or release() must follow.
   const GatherList* prepare(const GatherList& list, std::uint32_t& slot);
   /// Holds the regions of a message that was submitted with the cookie of `slot`.
-  void commit(std::uint32_t slot, const FlightOwner& owner, link::PeerHandle peer);
+  void commit(std::uint32_t slot, const FlightOwner& owner, link::PeerHandle peer, link::Reference reference);
   void release(std::uint32_t slot) {
     flights_[slot].list.clear();
     flights_.release(slot);
@@ -54,6 +54,13 @@ class Flights {
   /// Releases what a committed message holds, after its outcome.
   FlightOwner end(std::uint64_t cookie);
 
+  /// Calls visit(owner, peer, reference, cookie) for each message in flight.
+  template <typename Visit>
+  void for_each(Visit&& visit) {
+    flights_.for_each([&](std::uint32_t slot, const Flight& flight) {
+      visit(flight.owner, flight.peer, flight.reference, cookie(slot));
+    });
+  }
   /// Calls visit(peer) for each message of the queue pair in flight.
   template <typename Visit>
   void for_each_of_pair(std::uint32_t pair, Visit&& visit) {
@@ -78,6 +85,7 @@ class Flights {
     Flight() {}
     FlightOwner owner;
     link::PeerHandle peer;
+    link::Reference reference = 0;
     GatherList list;
   };
 

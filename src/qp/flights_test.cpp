@@ -22,7 +22,7 @@ TEST_F(FlightsOfOneRegion, HoldTheirRegionUntilTheirOutcome) {
   ASSERT_NE(flights_.prepare(list, slot), nullptr);
   EXPECT_FALSE(regions_.is_held(key_)) << "not submitted yet";
   const std::uint64_t cookie = flights_.cookie(slot);
-  flights_.commit(slot, {.pair = 3, .number = {7}, .is_request = true}, {.slot = 5, .generation = 1});
+  flights_.commit(slot, {.pair = 3, .number = {7}, .is_request = true}, {.slot = 5, .generation = 1}, 16);
   EXPECT_TRUE(regions_.is_held(key_));
   int of_pair = 0, of_region = 0;
   flights_.for_each_of_pair(3, [&](link::PeerHandle peer) { of_pair += peer.slot == 5; });

@@ -451,7 +451,9 @@ bool QueuePairs::end_timers() {
 void QueuePairs::hold(bool is_held) {
   is_held_ = is_held;
   answers_.hold(is_held);
-  if (is_held) pairs_.for_each([&](QueuePair& pair) { requester_.hold(pair); });
+  if (!is_held) return;
+  pairs_.for_each([&](QueuePair& pair) { requester_.hold(pair); });
+  requester_.recall_waiting();
 }
 
 base::Instant QueuePairs::next_deadline() const {

@@ -442,6 +442,16 @@ void Requester::retry_stalled() {
   }
 }
 
+void Requester::recall_waiting() {
+  shared_.flights.for_each(
+      [&](const FlightOwner& owner, link::PeerHandle peer, link::Reference reference, std::uint64_t cookie) {
+        QueuePair& pair = *parts_.pairs.at(owner.pair);
+        const bool is_repeatable = owner.is_request && pair.is(QpType::rc) && pair.can_ask();
+        if (!is_repeatable || !shared_.transports->recall(peer, reference, cookie)) return;
+        if (pair.sends.is_out(owner.number)) shared_.counters.requests_repeated += pair.sends.go_back(owner.number);
+      });
+}
+
 void Requester::end_wait(QueuePair& pair) {
   Patience& patience = pair.patience;
   if (patience.is_paused && shared_.now >= patience.resume_at) {

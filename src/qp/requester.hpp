@@ -46,6 +46,8 @@ class Requester {
   bool is_any_stalled() const { return !stalled_.empty(); }
   /// Sends nothing of this queue pair until retry_stalled().
   void hold(QueuePair& pair) { wait_for_turn(pair); }
+  /// Takes back long requests that wait in the transports. They are sent again from the start.
+  void recall_waiting();
   /// Whether something waits for the next turn alone.
   bool awaits_turn() const { return awaiting_turn_ != 0; }
 

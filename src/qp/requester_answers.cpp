@@ -115,8 +115,10 @@ void Requester::end_outcome(const link::Outcome& outcome) {
   SendEntry& entry = pair->sends[owner.number];
   if (entry.flights == 0) return;
   --entry.flights;
-  // Else the request will be sent again, whatever the outcome.
-  if (pair->sends.is_out(owner.number)) end_request(*pair, owner.number, outcome.status);
+  // A request that was taken back is sent again, or has been already.
+  const bool is_repeated =
+      !pair->sends.is_out(owner.number) || (outcome.status == Status::canceled && entry.flights != 0);
+  if (!is_repeated) end_request(*pair, owner.number, outcome.status);
 }
 
 void Requester::end_request(QueuePair& pair, RequestNumber number, Status status) {

@@ -69,10 +69,11 @@ Status Shared::submit(QueuePair& pair, const FlightOwner& owner, link::Outgoing&
   if (pieces == nullptr) return Status::again;
   message.pieces = pieces->pieces();
   message.cookie = is_copied ? copied_cookie(owner) : flights.cookie(slot);
-  const Status status = transports->submit(pair.route.peer, message, now);
+  link::Reference reference = 0;
+  const Status status = transports->submit(pair.route.peer, message, now, &reference);
   if (!is_copied && status != Status::ok) flights.release(slot);
   if (status != Status::ok || !message.wants_outcome) return status;
-  if (!is_copied) flights.commit(slot, owner, pair.route.peer);
+  if (!is_copied) flights.commit(slot, owner, pair.route.peer, reference);
   ++pair.flights;
   return status;
 }

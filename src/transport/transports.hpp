@@ -113,6 +113,10 @@ class Transports {
   bool cancel(link::PeerHandle peer, link::Reference reference, std::uint64_t cookie) {
     return shm::Transport::has(peer) ? shm_->cancel(peer, reference, cookie) : link_.cancel(peer, reference, cookie);
   }
+  /// As Link::recall(); false for peers of this host, whose messages do not wait.
+  bool recall(link::PeerHandle peer, link::Reference reference, std::uint64_t cookie) {
+    return !shm::Transport::has(peer) && link_.recall(peer, reference, cookie);
+  }
   const base::SocketAddress& address(link::PeerHandle peer) const {
     return shm::Transport::has(peer) ? shm_->address(peer) : link_.address(peer);
   }
