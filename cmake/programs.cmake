@@ -28,6 +28,9 @@ endfunction()
 # Tests without memory replace the operators new and delete of their program; a sanitizer has its own.
 set(FAIRLEAD_TEST_OWN_MEMORY "(without|failing)_memory_test(\\.cpp)?$")
 
+# Each of these tests keeps more processes busy than there are processors: they begin first, one at a time.
+set(FAIRLEAD_TEST_MANY_PROCESSES "HostCluster.*:*/Replaced*:ReplacedFairleadd.Neither*:ReplacedSealed.*:Kill.*")
+
 function(fairlead_test_program name label)
   set(sources ${ARGN})
   if(FAIRLEAD_TEST_WHOLE_PROGRAMS)
@@ -56,12 +59,18 @@ function(fairlead_test_program name label)
   if(name STREQUAL failing_calls_test)
     set(lock RESOURCE_LOCK ${name})
   endif()
+  set(properties TIMEOUT 120 LABELS ${label})
   if(FAIRLEAD_TEST_WHOLE_PROGRAMS AND cost EQUAL 0)
     add_test(NAME ${FAIRLEAD_TEST_PREFIX}${name} COMMAND ${name})
     set_tests_properties(${FAIRLEAD_TEST_PREFIX}${name} PROPERTIES TIMEOUT 600 LABELS ${label} ENVIRONMENT GTEST_BRIEF=1)
   else()
     gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${FAIRLEAD_TEST_PREFIX}"
-                         PROPERTIES TIMEOUT 120 LABELS ${label} COST ${cost} ${lock})
+                         TEST_FILTER "*-${FAIRLEAD_TEST_MANY_PROCESSES}" PROPERTIES ${properties} COST ${cost} ${lock})
+    if(name STREQUAL whole_test)
+      gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${FAIRLEAD_TEST_PREFIX}"
+                           TEST_FILTER "${FAIRLEAD_TEST_MANY_PROCESSES}"
+                           PROPERTIES ${properties} COST 3 PROCESSORS 3 RESOURCE_LOCK many_processes)
+    endif()
   endif()
 endfunction()
 
