@@ -1,6 +1,5 @@
 // Waiting for events of an engine of this process.
 
-#include <sched.h>
 #include <sys/eventfd.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include "base/poll_until.hpp"
 #include "base/processor.hpp"
 #include "embedded/driver.hpp"
+#include "queue/yield.hpp"
 
 namespace fairlead::embedded {
 namespace {
@@ -55,8 +55,7 @@ bool Driver::spin(std::span<engine::Port* const> ports, queue::WaitLadder::Wait&
       continue;
     }
     const auto before = base::MonotonicClock::now();
-    ::sched_yield();
-    ladder_.yielded(wait, before, base::MonotonicClock::now());
+    ladder_.yielded(wait, before, queue::yield(before));
   }
 }
 
@@ -69,8 +68,7 @@ void Driver::yield_or_sleep() {
   lock.unlock();
   if (step == queue::WaitLadder::Step::look) return;
   if (step == queue::WaitLadder::Step::sleep) return sleep({}, before + queue::IdlePolls::kSleepMost);
-  ::sched_yield();
-  const auto after = base::MonotonicClock::now();
+  const auto after = queue::yield(before);
   if (lock.try_lock()) idle_polls_.yielded(before, after);
 }
 

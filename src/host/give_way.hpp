@@ -5,10 +5,9 @@
 #include <mutex>
 #include <thread>
 
-#include <sched.h>
-
 #include "base/short_lock.hpp"
 #include "queue/idle_polls.hpp"
+#include "queue/yield.hpp"
 
 namespace fairlead::host {
 
@@ -22,8 +21,7 @@ inline void give_way(queue::IdlePolls& polls, base::ShortLock& mutex) {
   if (step == queue::WaitLadder::Step::look) return;
   // If yields are expensive, sleep: otherwise the process that we wait for gets no processor.
   if (step == queue::WaitLadder::Step::sleep) return std::this_thread::sleep_for(std::chrono::microseconds(20));
-  ::sched_yield();
-  const auto after = base::MonotonicClock::now();
+  const auto after = queue::yield(before);
   if (lock.try_lock()) polls.yielded(before, after);
 }
 

@@ -14,13 +14,13 @@
 #include <utility>
 
 #include <poll.h>
-#include <sched.h>
 
 #include "base/processor.hpp"
 #include "base/time.hpp"
 #include "engine/engine_options.hpp"
 #include "host/client_memory.hpp"
 #include "queue/wait_ladder.hpp"
+#include "queue/yield.hpp"
 #include "shm/socket.hpp"
 #include "shm/users.hpp"
 
@@ -101,8 +101,7 @@ bool HostConnection::spin(IsOver&& is_over, queue::WaitLadder::Wait& wait, base:
       base::relax();
       continue;
     }
-    ::sched_yield();
-    ladder_.yielded(wait, now, base::MonotonicClock::now());
+    ladder_.yielded(wait, now, queue::yield(now));
   }
 }
 

@@ -1,8 +1,7 @@
 #include "host/idle_wait.hpp"
 
-#include <sched.h>
-
 #include "base/processor.hpp"
+#include "queue/yield.hpp"
 
 namespace fairlead::host {
 
@@ -13,8 +12,7 @@ bool IdleWait::has_to_sleep(base::Instant now) {
   if (step == Step::look) base::relax();
   if (step == Step::yield) {
     const auto before = base::MonotonicClock::now();
-    ::sched_yield();
-    ladder_.yielded(*wait_, before, base::MonotonicClock::now());
+    ladder_.yielded(*wait_, before, queue::yield(before));
   }
   return step == Step::sleep;
 }

@@ -1,5 +1,7 @@
 #include "queue/wait_ladder.hpp"
 
+#include <time.h>
+
 #include <algorithm>
 
 namespace fairlead::queue {
@@ -41,15 +43,29 @@ WaitLadder::Step WaitLadder::next(const Wait& wait, base::Instant now) const noe
 void WaitLadder::yielded(Wait& wait, base::Instant before, base::Instant after) noexcept {
   const base::Duration took = after - before;
   std::int64_t gap = kGapLeast.count();
-  if (took > kDear) {
+  if (took > yield_most()) {
     rests_until_.store(count_of(after + kRest), std::memory_order_relaxed);
   } else if (took < kUseful) {
     gap = std::min(2 * gap_.load(std::memory_order_relaxed), kGapMost.count());
   } else {
     gap = 0;
+    if (choice_ == WaitChoice::adaptive) {
+      const base::Duration of_others = took - kUseful;
+      wait.began += of_others;
+      wait.spin_until += of_others;
+    }
   }
   gap_.store(std::max(gap, std::int64_t{1}), std::memory_order_relaxed);
   wait.yield_at = after + base::Duration(gap);
+}
+
+base::Duration WaitLadder::yield_most() noexcept {
+  static const base::Duration most = [] {
+    timespec tick{};
+    ::clock_getres(CLOCK_MONOTONIC_COARSE, &tick);  // its resolution is the tick
+    return yield_most(std::chrono::nanoseconds(tick.tv_nsec));
+  }();
+  return most;
 }
 
 void WaitLadder::stirred(Wait& wait, base::Instant now) const noexcept {

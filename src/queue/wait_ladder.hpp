@@ -9,11 +9,15 @@
 // Yielding. If more threads poll than there are processors, each would use up its time slice before the one it waits
 // for may run. So polls are followed by yields, the first one soon. A yield that returns at once shows that nobody
 // wanted the processor, and doubles the gap before the next one. A yield that let another thread run makes the gap
-// short again.
+// short again. The time of such a yield is not the wait's own, except the cost of switching to the other thread: with
+// many ranks on a processor one yield takes longer than `spin_most`.
 //
 // Other programs. A yield to a program that computes costs milliseconds, and so does using up a time slice beside it.
-// But the scheduler prefers a woken thread to it. So after an expensive yield waits sleep at once, for a while.
+// But the scheduler prefers a woken thread to it. So after an expensive yield waits sleep at once, for a while. A yield
+// is expensive from a quarter of the scheduler's tick on (1 ms at 250 Hz): whoever computes runs until the tick, while
+// whoever also waits yields earlier.
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -54,11 +58,15 @@ class WaitLadder {
   /// Called at the end of the wait, whatever its result.
   void end(const Wait& wait, base::Instant now) noexcept;
 
+  /// The longest yield that is not expensive, on this host and with a given tick of the scheduler.
+  static base::Duration yield_most() noexcept;
+  static constexpr base::Duration yield_most(base::Duration tick) noexcept { return std::max(kYieldMost, tick / 4); }
+
   static constexpr base::Duration kGapLeast = std::chrono::nanoseconds(500);
   static constexpr base::Duration kGapMost = std::chrono::microseconds(16);
-  // a yield this long has let another thread run
+  // a yield this long has let another thread run; also the cost of that
   static constexpr base::Duration kUseful = std::chrono::microseconds(2);
-  static constexpr base::Duration kDear = std::chrono::microseconds(300);
+  static constexpr base::Duration kYieldMost = std::chrono::microseconds(300);  // at least, if the tick is short
   static constexpr base::Duration kRest = std::chrono::milliseconds(20);
   static constexpr base::Duration kBudgetLeast = std::chrono::microseconds(1);
 

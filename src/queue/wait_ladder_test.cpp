@@ -1,6 +1,7 @@
 #include "queue/wait_ladder.hpp"
 
 #include <gtest/gtest.h>
+#include <time.h>
 
 namespace fairlead::queue {
 namespace {
@@ -58,6 +59,60 @@ TEST_F(Ladder, YieldsThatHelpNobodyBecomeRare) {
   EXPECT_LT(few, 80);
   wait(ladder, 300us, 5us);  // another thread runs meanwhile
   EXPECT_GT(yields_, 40);
+}
+
+// On a crowded processor one yield takes longer than the budget. Whoever slept then would have to be woken each time.
+TEST_F(Ladder, TheTimeOfOthersIsNotItsOwn) {
+  WaitLadder ladder(WaitChoice::adaptive, 50us);
+  EXPECT_EQ(wait(ladder, 1ms, 120us), kNeverSlept);
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(wait(ladder, 400us, 20us), kNeverSlept) << "long waits beside others leave the budget";
+  }
+  const auto looked = wait(ladder, 10ms, 20us);  // a switch is its own
+  EXPECT_GE(looked, 400us);
+  EXPECT_LE(looked, 600us);
+}
+
+// Waits that last because of what arrives meanwhile have polled for long, if they switched often.
+TEST_F(Ladder, TheSwitchesAreItsOwn) {
+  WaitLadder ladder(WaitChoice::adaptive, 50us);
+  auto one = ladder.begin(now_);
+  for (int i = 0; i < 60; ++i) {
+    ladder.yielded(one, now_, now_ + 20us);
+    now_ += 20us;
+    ladder.stirred(one, now_);
+  }
+  ladder.end(one, now_);
+  const auto next = ladder.begin(now_);
+  EXPECT_EQ(next.spin_until - now_, 25us);
+}
+
+TEST_F(Ladder, AYieldThatLetAnotherThreadRunIsFollowedByTheNext) {
+  WaitLadder ladder(WaitChoice::adaptive, 50us);
+  auto one = ladder.begin(now_);
+  ladder.yielded(one, now_, now_ + WaitLadder::kUseful);
+  EXPECT_EQ(ladder.next(one, now_ + WaitLadder::kUseful), Step::yield);
+  ladder.yielded(one, now_, now_ + WaitLadder::kUseful - 1ns);
+  EXPECT_EQ(ladder.next(one, now_ + WaitLadder::kUseful), Step::look);
+}
+
+TEST_F(Ladder, AYieldIsExpensiveFromAQuarterOfTheTickOn) {
+  static_assert(WaitLadder::yield_most(10ms) == 2500us);
+  static_assert(WaitLadder::yield_most(4ms) == 1ms);
+  static_assert(WaitLadder::yield_most(1ms) == 300us);
+  timespec tick{};
+  ASSERT_EQ(::clock_getres(CLOCK_MONOTONIC_COARSE, &tick), 0);
+  const base::Duration most = WaitLadder::yield_most();
+  EXPECT_EQ(most, WaitLadder::yield_most(std::chrono::nanoseconds(tick.tv_nsec)));
+
+  WaitLadder ladder(WaitChoice::adaptive, 50us);
+  const auto budget_after = [&](base::Duration took) {
+    auto one = ladder.begin(now_);
+    ladder.yielded(one, now_, now_ + took);
+    return ladder.begin(now_ + took).spin_until - (now_ + took);
+  };
+  EXPECT_EQ(budget_after(most), 50us);
+  EXPECT_EQ(budget_after(most + 1ns), 0us);
 }
 
 TEST_F(Ladder, BesideAForeignProgramItSleepsAtOnceForAWhile) {

@@ -1,6 +1,9 @@
 #pragma once
 // Chooses the peers that get a connected socket: the busiest of late. A newcomer replaces the least busy one only if it
 // is four times busier, so that two equal peers do not alternate.
+//
+// Each socket is polled, so they pay only while few peers are busy. If a newcomer finds no free place, and is about as
+// busy as a peer that has one, all places are given up, until few peers are busy again.
 
 #include <cstdint>
 #include <optional>
@@ -29,16 +32,21 @@ class HotPeers {
  private:
   static constexpr std::uint32_t kPromoteAfter = 16;  // arrivals (halved over time) between two decisions on a peer
   static constexpr std::uint32_t kPeriod = 4096;      // after so many arrivals all counts are halved
+  static constexpr std::uint32_t kClearly = 4;        // times as many arrivals: clearly busier
 
   struct Hot {
     std::uint32_t peer_slot;
     base::SocketAddress address;
   };
 
+  Change give_up_one();
+  std::size_t busy_peers() const;
+
   std::size_t places_;
   std::vector<std::uint32_t> arrivals_;  // indexed by peer slot
   std::vector<Hot> hot_;
   std::uint32_t since_halving_ = 0;
+  bool is_crowded_ = false;  // more peers are busy than there are places
 };
 
 }  // namespace fairlead::transport
