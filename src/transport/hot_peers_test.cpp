@@ -141,6 +141,14 @@ TEST(HotPeers, AForgottenPeerLeavesItsPlace) {
   EXPECT_EQ(change.heated, peer(2));
 }
 
+TEST(HotPeers, WhoeverFollowsAForgottenPeerStartsAnew) {
+  HotPeers hot(1);
+  for (int i = 0; i < 100; ++i) hot.count(1, peer(1));
+  hot.forget(1);
+  HotPeers::Change change;
+  EXPECT_EQ(count_until_change(hot, 1, 100, change), 16);
+}
+
 TEST(HotPeers, WithoutPlacesNobodyIsHot) {
   HotPeers hot(0);
   HotPeers::Change change;
