@@ -154,8 +154,8 @@ Result<> Application::open_pairs(PairTools& tools, PairMemory memory) {
   return {};
 }
 
-bool Application::serve_pairs(bool (ApplicationPairs::*serve)()) {
-  const bool any = (*pairs_.*serve)();
+/// Returns `any`: whether the turn had work.
+bool Application::end_turn_of_pairs(bool any) {
   if (!pairs_->fault().empty()) blame(pairs_->fault());
   if (pairs_->has_answered()) wake_caller();
   return any;
@@ -171,7 +171,7 @@ bool Application::take_requests(base::Instant now, bool is_alone) {
   if (is_leaving_ || is_held_) return false;
   allowance_.begin_turn(now, is_alone);
   turn_ = is_alone ? kTurn : kSharedTurn;
-  const bool any_of_pairs = pairs_ && serve_pairs(&ApplicationPairs::take_requests);
+  const bool any_of_pairs = pairs_ && end_turn_of_pairs(pairs_->take_requests(is_alone));
   std::uint32_t count = 0;
   while (count < turn_ && allowance_.has_turn()) {
     const std::byte* const element = requests_->get();
@@ -336,7 +336,7 @@ void Application::reply(Status status, std::uint64_t key) {
 // Events -------------------------------------------------------------------------------------------------------------
 
 bool Application::give_events() {
-  const bool any = pairs_ && serve_pairs(&ApplicationPairs::give_events);
+  const bool any = pairs_ && end_turn_of_pairs(pairs_->give_events());
   return give_events_of_next_ports() || any;
 }
 

@@ -170,7 +170,7 @@ class Application {
   void give(ApplicationPort& port, const Event& event, bool is_news = true);
   void end(ApplicationPort& port, Operation& operation);
   void cancel_all(std::uint32_t index, ApplicationPort& port);
-  bool serve_pairs(bool (ApplicationPairs::*serve)());
+  bool end_turn_of_pairs(bool any);
   void wake_caller();
   Result<> restore_ports(const ApplicationState& state, const SocketOf& socket_of);
   Result<> restore_active(ApplicationPort& port, const ServedActiveState& state);

@@ -62,12 +62,13 @@ void ApplicationPairs::blame_for_post(int error) {
 
 // Posts --------------------------------------------------------------------------------------------------------------
 
-bool ApplicationPairs::take_requests() try {
+bool ApplicationPairs::take_requests(bool is_alone) try {
   if (is_leaving_ || !events_) return false;
+  const Turn& turn = is_alone ? kTurn : kSharedTurn;
   std::uint32_t count = take_receives();
   has_called_ = false;
   turn_bytes_ = 0;
-  for (std::uint32_t others = 0; others < kRequestsInTurn && turn_bytes_ < kBytesInTurn && !has_called_; ++others) {
+  for (std::uint32_t others = 0; others < turn.requests && turn_bytes_ < turn.bytes && !has_called_; ++others) {
     const auto taken = inbox_.next();
     if (!taken) break;
     ++count;

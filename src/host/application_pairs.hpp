@@ -56,10 +56,13 @@ struct PairMemory {
 
 class ApplicationPairs {
  public:
-  // A turn ends after so many requests, so many bytes that they name, or one call. It begins with receives, at most
-  // PostedReceives::kReceivesInTurn.
-  static constexpr std::uint32_t kRequestsInTurn = 64;
-  static constexpr std::uint64_t kBytesInTurn = 1 << 20;
+  /// A turn ends after so many requests, so many bytes that they name, or one call. It begins with receives, at most
+  /// PostedReceives::kReceivesInTurn.
+  struct Turn {
+    std::uint32_t requests;
+    std::uint64_t bytes;
+  };
+  static constexpr Turn kTurn{64, 1 << 20}, kSharedTurn{4, 64 << 10};
   static constexpr std::size_t kEndingsMax = 2 * kPairsMax;
   /// How many calls that wait are looked at in a turn. Each look takes the engine's lock.
   static constexpr std::size_t kEndingsInTurn = 64;
@@ -84,8 +87,8 @@ class ApplicationPairs {
   std::uint32_t count() const noexcept { return pairs_.count(); }
   std::uint64_t registered_bytes() const noexcept { return memory_.bytes(); }
 
-  /// Serves the requests of one turn. Returns true if there were any.
-  bool take_requests();
+  /// Serves the requests of one turn, which is short unless this application is alone. Returns true if there were any.
+  bool take_requests(bool is_alone = true);
   /// Returns true if there was anything to deliver.
   bool give_events();
   /// Returns whether calls were answered since the last call.

@@ -277,5 +277,27 @@ TEST_F(TurnsOfPairs, EndWithTheirBytes) {
   EXPECT_EQ(requests_->count(), 1u) << "a turn has two of 512 KiB";
 }
 
+TEST_F(TurnsOfPairs, AreShortBesideOtherApplications) {
+  call(CallKind::open_pair, HostilePairs::pair_call());
+  ASSERT_TRUE(pairs_->take_requests());
+  const PairRequest request{.object = page().replies[0].answer.object,
+                            .generation = page().replies[0].answer.generation,
+                            .kind = std::to_underlying(Post::post_send),
+                            .opcode = std::to_underlying(verbs::SendOpcode::write),
+                            .pieces = 1};
+  const auto left_of_six = [&](std::uint32_t bytes, bool is_alone) {
+    const verbs::Sge piece{.addr = 0, .length = bytes, .lkey = 1};
+    for (int i = 0; i < 6; ++i) post(request, std::as_bytes(std::span(&piece, 1)));
+    EXPECT_TRUE(pairs_->take_requests(is_alone));
+    const std::uint64_t left = requests_->count();
+    while (pairs_->take_requests()) {
+    }
+    return left;
+  };
+  EXPECT_EQ(left_of_six(8, false), 2u);
+  EXPECT_EQ(left_of_six(32 << 10, false), 4u);
+  EXPECT_EQ(left_of_six(8, true), 0u);
+}
+
 }  // namespace
 }  // namespace fairlead::host
