@@ -19,7 +19,9 @@ Report run_replacements(Sabotage::Kind sabotage, std::uint64_t seed, Seals seals
   Scenario scenario = read_scenario(FAIRLEAD_SOURCE_FOLDER "/sim/scenarios/engines_replaced.json").value();
   scenario.sabotage = sabotage;
   scenario.seals = seals;
-  if (seals != Seals::none) EXPECT_TRUE(scenario.options.set(engine::Option::seal_rekey_bytes, 64 << 10));
+  if (seals != Seals::none) {
+    EXPECT_TRUE(scenario.options.set(engine::Option::seal_rekey_bytes, 64 << 10));
+  }
   return World(scenario, seed).run();
 }
 

@@ -201,8 +201,9 @@ TEST_F(Fairleadd, TellsItsSupervisorThatItIsReadyAndLives) {
   const auto next = [&] {
     pollfd waits{supervisor.get(), POLLIN, 0};
     char text[64] = {};
-    if (::poll(&waits, 1, std::chrono::milliseconds(kFairleaddWithin).count()) == 1)
+    if (::poll(&waits, 1, std::chrono::milliseconds(kFairleaddWithin).count()) == 1) {
       EXPECT_GT(::recv(supervisor.get(), text, sizeof text - 1, 0), 0);
+    }
     return std::string(text);
   };
   const ChildProcess daemon(words("20000"));

@@ -94,7 +94,9 @@ TEST_P(NetDelivery, CallbacksOfTwoMachinesMayDestroyEachOthersBuffers) {
       starters[i] = Buffer::allocate(*domain_, 100).value();
       starters[i]->set_callback([&, i](const net::BufferEvent&) {
         EXPECT_TRUE(machines[i]->cancel(*pings[i]));
-        if (is_ending) EXPECT_TRUE(machines[i]->cancel(*victims[i]));
+        if (is_ending) {
+          EXPECT_TRUE(machines[i]->cancel(*victims[i]));
+        }
       });
       pings[i]->set_callback([&, i](const net::BufferEvent&) {
         both.arrive_and_wait();

@@ -167,7 +167,9 @@ TEST_P(NetMessage, APollerGetsAllInOrderHoweverMuchItTakes) {
     ++seen.at(number);
     // Over UDP, retransmitted messages arrive later, also after a socket without room. The kernel, too, may exchange
     // datagrams of a thread that changes processors.
-    if (GetParam().is_one_engine || GetParam().path == "shm") EXPECT_EQ(number, arrived);
+    if (GetParam().is_one_engine || GetParam().path == "shm") {
+      EXPECT_EQ(number, arrived);
+    }
     ++arrived;
   });
   ASSERT_EQ(other.add(*inbox, MessageReceive{.size_min = kSize, .messages_max = kMessages}), Status::ok);
@@ -194,8 +196,9 @@ TEST_P(NetMessage, APollerGetsAllInOrderHoweverMuchItTakes) {
     idle.erase(idle.end() - static_cast<std::ptrdiff_t>(count), idle.end());
     idle.insert(idle.end(), next.begin() + static_cast<std::ptrdiff_t>(added), next.end());
     const std::size_t told = other.deliver_all(portion % 40).value() + one.deliver_all(portion).value();
-    if (told == 0 && added == 0)
+    if (told == 0 && added == 0) {
       ASSERT_TRUE(other.wait(std::chrono::steady_clock::now() + std::chrono::milliseconds(1)));
+    }
   }
   EXPECT_EQ(ended, kMessages);
   EXPECT_EQ(std::ranges::count(seen, 1), static_cast<std::ptrdiff_t>(kMessages));
@@ -314,8 +317,8 @@ TEST_P(NetMessage, StopAbortEndsEachBufferOnce) {
   EXPECT_EQ(entries.size(), added);
   // Nobody sends to near. Some of its own messages may have arrived.
   for (const auto& entry : entries) {
-    if (entry.queue == net::QueueKind::message_receive) EXPECT_EQ(entry.status, Status::canceled);
-    if (entry.status != Status::canceled) EXPECT_EQ(entry.status, Status::ok);
+    EXPECT_TRUE(entry.status == Status::canceled ||
+                (entry.status == Status::ok && entry.queue != net::QueueKind::message_receive));
   }
   for (const auto& one : buffers) EXPECT_FALSE(one->is_queued());
   expect_settled(near());

@@ -244,16 +244,16 @@ TEST_P(StoppedPeer, StopEndsThoughThePeerStandsStill) {
 }
 
 TEST_P(StoppedPeer, AStopEndsAThousandSends) {
-  constexpr std::size_t kSends = 1000;
-  for (std::size_t i = 0; i < kSends; ++i) {
+  constexpr std::size_t kSent = 1000;
+  for (std::size_t i = 0; i < kSent; ++i) {
     auto& one = buffers_.emplace_back(Buffer::allocate(*domain_, 4096).value());
     EXPECT_EQ(one->set_callback(record_.callback()), Status::ok);
     const net::EndPoint to = machine_->create_end_point(hello_.address.data()).value();
     ASSERT_EQ(machine_->add(*one, MessageSend{.to = to}), Status::ok);
   }
   ASSERT_TRUE(machine_->stop_and_wait(StopMode::abort));
-  EXPECT_EQ(record_.entries().size(), seen_ + kSends) << "none after `stopped`";
-  expect_all(kSends, Status::canceled);
+  EXPECT_EQ(record_.entries().size(), seen_ + kSent) << "none after `stopped`";
+  expect_all(kSent, Status::canceled);
 }
 
 TEST_P(StoppedPeer, DestructionEndsAll) {
