@@ -44,8 +44,17 @@ class Hostile {
     memory_.emplace(std::span(arena_.head() + Layout::requests(), Layout::requests_bytes()));
     requests_.emplace(queue::Producer::attach(*memory_).value());
     events_.emplace(make_events(0));
-    port_ = connect();
-    ASSERT_TRUE(make_call(port_, open_call(secret_)).has_value());
+    ASSERT_TRUE(opens_port());
+  }
+  /// Opens a port. Waits until one that was detached before has given it back.
+  bool opens_port() {
+    const auto end = base::MonotonicClock::now() + kPatience;
+    do {
+      port_ = connect();
+      if (make_call(port_, open_call(secret_))) return true;
+      std::this_thread::yield();
+    } while (base::MonotonicClock::now() < end);
+    return false;
   }
   queue::Consumer make_events(std::uint32_t port) {
     return queue::Consumer::create({arena_.head() + Layout::events(port), Layout::events_bytes()},
