@@ -7,6 +7,7 @@
 
 #include "embedded/driver.hpp"
 #include "embedded/embedded_active.hpp"
+#include "embedded/embedded_keys.hpp"
 #include "embedded/embedded_pairs.hpp"
 #include "embedded/frozen_engine.hpp"
 #include "engine/core.hpp"
@@ -41,6 +42,7 @@ class EmbeddedCore final : public engine::Core {
 
   EmbeddedPairs& own_pairs() { return pairs_; }
   EmbeddedActive& own_active() { return active_; }
+  EmbeddedKeys& own_keys() { return keys_; }
 
   base::SocketAddress address() const override { return driver_.engine().address(); }
   std::uint64_t epoch() const override { return driver_.engine().epoch(); }
@@ -97,6 +99,7 @@ class EmbeddedCore final : public engine::Core {
   Driver driver_;
   EmbeddedActive active_{driver_};
   EmbeddedPairs pairs_{driver_};
+  EmbeddedKeys keys_{driver_};
 };
 
 }  // namespace fairlead::embedded

@@ -23,6 +23,7 @@ class Answers {
   /// While held, answers with a payload wait, so that none is in transit when this engine is handed over. Others can be
   /// handed over on their way.
   void hold(bool is_held) { is_held_ = is_held; }
+  bool is_held() const { return is_held_; }
   bool is_empty() const { return waiting_.is_empty(); }
   bool is_any_for(link::PeerHandle peer) const { return waiting_.has(peer); }
   std::size_t size() const { return waiting_.size(); }

@@ -35,6 +35,7 @@ struct EngineCounters {
   std::uint64_t refused_stale = 0;
   std::uint64_t refused_not_permitted = 0;
   std::uint64_t refused_too_big = 0;
+  std::uint64_t asked_early = 0;
   std::uint64_t keyrings_read = 0;
 };
 
@@ -85,6 +86,8 @@ inline constexpr std::array kEngineCounterRows{
                      "puts into memory exposed for reading, and gets from memory exposed for writing"},
     base::CounterRow{"refused.too_big", &EngineCounters::refused_too_big,
                      "puts and gets of more bytes than were exposed or requested"},
+    base::CounterRow{"asked_early", &EngineCounters::asked_early,
+                     "puts and gets that came before their exposure; their peers repeat them"},
     base::CounterRow{"keyrings_read", &EngineCounters::keyrings_read,
                      "times that changed files of sealing were read again"},
 };

@@ -74,9 +74,9 @@ template <typename Archive>
 void fields(Archive& archive, OperationState& state) {
   Operation& one = state.operation;
   archive(state.slot, one.kind, one.status, one.is_busy, one.is_cancel_wanted, one.has_patience, one.is_link_pending,
-          one.is_answer_pending, one.is_in_chain, one.port, one.cookie, one.length, one.length_done, one.key, one.asker,
-          one.other, one.peer.slot, one.peer.generation, one.fill, one.size_min, one.messages_left, one.first_placement,
-          one.last_placement);
+          one.is_answer_pending, one.is_in_chain, one.is_to_repeat, one.port, one.cookie, one.length, one.length_done,
+          one.key, one.asker, one.asked_key, one.repeat_until, one.other, one.peer.slot, one.peer.generation, one.fill,
+          one.size_min, one.messages_left, one.first_placement, one.last_placement);
 }
 template <typename Archive>
 void fields(Archive& archive, PlacementState& state) {

@@ -369,6 +369,100 @@ TEST_F(Bulk, ARestartedTargetIsStaleAndWhatWasPendingSaysWhy) {
   EXPECT_EQ(a().engine->ports().find(a().port)->operations, 0u);
 }
 
+// A transfer that comes before its exposure.
+class EarlyBulk : public Bulk {
+ protected:
+  void start_early(OperationKind kind, std::size_t size) {
+    passive_ = pattern(size, 1);
+    active_ = pattern(size, 2);
+    before_ = kind == OperationKind::put ? active_ : passive_;
+    passive_piece_ = piece(passive_);
+    active_piece_ = piece(active_);
+    ASSERT_EQ(b().engine->messages().exposures().add_blank(b().port, blank_, key_), Status::ok);
+    ASSERT_EQ(again(kind), Status::ok);
+    run(50ms);
+    EXPECT_TRUE(a().events().empty());
+    EXPECT_GT(b().engine->messages().counters().asked_early, 1u) << "it comes again";
+  }
+  Status expose(bool is_writable) {
+    return b().engine->messages().exposures().fill_blank(
+        b().port, blank_,
+        {.memory = {&passive_piece_, 1}, .length = passive_.size(), .is_writable = is_writable, .cookie = 5});
+  }
+  Status status_at_a() {
+    const auto events = a().events();
+    EXPECT_EQ(events.size(), 1u);
+    EXPECT_EQ(a().engine->ports().find(a().port)->operations, 0u);
+    a().engine->check();
+    return events.empty() ? Status::again : events[0].status;
+  }
+
+  OperationHandle blank_;
+};
+
+TEST_F(EarlyBulk, IsDoneWhenTheExposureIsThere) {
+  for (const OperationKind kind : {OperationKind::put, OperationKind::get}) {
+    for (const std::size_t size : {1, 1000, 300'000}) {
+      start_early(kind, size);
+      ASSERT_EQ(expose(kind == OperationKind::put), Status::ok);
+      run(100ms);
+      EXPECT_EQ(status_at_a(), Status::ok);
+      const auto at_b = b().events();
+      ASSERT_EQ(at_b.size(), 1u) << size;
+      EXPECT_EQ(at_b[0].status, Status::ok);
+      EXPECT_EQ(at_b[0].length, size);
+      EXPECT_EQ(kind == OperationKind::put ? passive_ : active_, before_);
+    }
+  }
+}
+
+TEST_F(EarlyBulk, IsStaleIfThereNeverIsOne) {
+  start_early(OperationKind::put, 1000);
+  run(4s);
+  EXPECT_TRUE(a().events().empty());
+  run(6s);
+  EXPECT_EQ(status_at_a(), Status::stale);
+  const std::uint64_t asked = b().engine->messages().counters().asked_early;
+  run(1s);
+  EXPECT_EQ(b().engine->messages().counters().asked_early, asked) << "it has ended";
+}
+
+TEST_F(EarlyBulk, IsNotRepeatedAfterItWasCancelled) {
+  start_early(OperationKind::put, 1000);
+  const auto operations = a().engine->messages().use().operations;
+  ASSERT_EQ(operations, 1u);
+  a().engine->cancel_all(a().port, now_);
+  EXPECT_EQ(status_at_a(), Status::canceled);
+  ASSERT_EQ(expose(true), Status::ok);
+  run(100ms);
+  EXPECT_TRUE(b().events().empty());
+}
+
+TEST_F(EarlyBulk, EndsWithItsPeer) {
+  start_early(OperationKind::get, 1000);
+  start(1, 999);
+  run(10s);
+  EXPECT_EQ(status_at_a(), Status::restarted);
+}
+
+TEST_F(EarlyBulk, InsideAnEngineTheCallerIsToComeAgain) {
+  passive_ = pattern(100, 1);
+  active_piece_ = piece(passive_);
+  ASSERT_EQ(b().engine->messages().exposures().add_blank(b().port, blank_, key_), Status::ok);
+  OperationHandle name;
+  EXPECT_EQ(b().engine->messages().transfer(b().port, OperationKind::put,
+                                            {.target = b().remote(),
+                                             .target_epoch = b().engine->epoch(),
+                                             .key = key_,
+                                             .memory = {&active_piece_, 1},
+                                             .length = 100,
+                                             .cookie = 6},
+                                            name, now_),
+            Status::again);
+  EXPECT_EQ(b().engine->messages().use().operations, 1u) << "the blank";
+  EXPECT_TRUE(b().events().empty());
+}
+
 TEST_F(TwoEngines, APeerThatIsNotThereEndsEachSendWithItsCause) {
   b().engine.reset();
   auto sent = pattern(10, 1);

@@ -13,20 +13,45 @@ Exposures::Exposures(MessageContext& context, link::TokenSource& secrets)
       publisher_(context.shm_transport() != nullptr ? &context.shm_transport()->connections() : nullptr,
                  std::max(context.options.get(Option::shm_cma_max), context.options.get(Option::shm_cma_awake_max))) {}
 
+bool Exposures::is_valid(const Exposure& exposure) {
+  return exposure.memory.size() <= link::kPiecesMax && exposure.length <= base::scatter_size(exposure.memory);
+}
+
 Status Exposures::add(PortHandle handle, const Exposure& exposure, OperationHandle& handle_out, std::uint64_t& key) {
+  if (!is_valid(exposure)) return Status::invalid;
+  const Status status = add_blank(handle, handle_out, key);
+  if (status == Status::ok) fill(handle_out.slot, exposure);
+  return status;
+}
+
+Status Exposures::add_blank(PortHandle handle, OperationHandle& blank, std::uint64_t& key) {
   if (context_.ports.find(handle) == nullptr) return Status::stale;
-  if (exposure.memory.size() > link::kPiecesMax || exposure.length > base::scatter_size(exposure.memory))
-    return Status::invalid;
-  const std::uint32_t slot = context_.operations.make(
-      exposure.is_writable ? OperationKind::expose_writable : OperationKind::expose_readable, handle, exposure.cookie);
+  const std::uint32_t slot = context_.operations.make(OperationKind::blank, handle, 0);
   if (slot == kNone) return Status::no_memory;
+  context_.operations[slot].key = key = make_key(slot);
+  blank = context_.operations.handle_of(slot);
+  return Status::ok;
+}
+
+Status Exposures::fill_blank(PortHandle port, OperationHandle blank, const Exposure& exposure) {
+  if (!is_valid(exposure)) return Status::invalid;
+  if (!has_blank(port, blank)) return Status::stale;
+  fill(blank.slot, exposure);
+  return Status::ok;
+}
+
+bool Exposures::has_blank(PortHandle port, OperationHandle blank) {
+  const Operation* const operation = context_.operations.find(port, blank);
+  return operation != nullptr && operation->kind == OperationKind::blank;
+}
+
+void Exposures::fill(std::uint32_t slot, const Exposure& exposure) {
   Operation& operation = context_.operations[slot];
+  operation.kind = exposure.is_writable ? OperationKind::expose_writable : OperationKind::expose_readable;
   operation.memory = exposure.memory;
   operation.length = exposure.length;
-  operation.key = key = make_key(slot);
-  handle_out = context_.operations.handle_of(slot);
+  operation.cookie = exposure.cookie;
   publish(slot);
-  return Status::ok;
 }
 
 std::uint64_t Exposures::make_key(std::uint32_t slot) {
@@ -57,6 +82,11 @@ Status Exposures::take(std::uint64_t key, std::uint32_t port, OperationKind kind
 }
 
 bool Exposures::is_right(const Operation& exposure, OperationKind kind, std::uint64_t length, Status& status) {
+  if (exposure.kind == OperationKind::blank) {
+    ++context_.counters.asked_early;
+    status = Status::again;
+    return false;
+  }
   if (exposure.kind != kind) {
     ++context_.counters.refused_not_permitted;
     status = Status::not_permitted;
@@ -72,6 +102,7 @@ bool Exposures::is_right(const Operation& exposure, OperationKind kind, std::uin
 
 void Exposures::cancel(std::uint32_t slot, base::Instant now) {
   Operation& operation = context_.operations[slot];
+  if (operation.kind == OperationKind::blank) return context_.operations.release(slot);
   if (operation.is_busy || operation.is_withdrawn) return;
   if (!operation.is_published) return complete(slot, Status::canceled, 0, now);
   operation.is_withdrawn = true;

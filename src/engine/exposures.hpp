@@ -2,6 +2,9 @@
 // One-shot regions: memory for one put or one get, by whoever knows the key. A peer requests the transfer. A local peer
 // that can access the memory performs it by itself (onesided/exposure_publisher.hpp); its record then ends the
 // exposure.
+//
+// An owner may get keys in advance: blanks. It may hand out such a key before the engine knows the exposure. A transfer
+// that comes earlier gets `again`, and its initiator repeats it (engine/repeated_transfers.hpp).
 
 #include <cstdint>
 #include <optional>
@@ -21,7 +24,13 @@ class Exposures {
   Exposures(MessageContext& context, link::TokenSource& secrets);
 
   Status add(PortHandle port, const Exposure& exposure, OperationHandle& operation, std::uint64_t& key);
-  /// Takes the exposure for a transfer that it permits. From then on the key names nothing.
+  /// Makes a blank. It has no event; cancel() ends it without one.
+  Status add_blank(PortHandle port, OperationHandle& blank, std::uint64_t& key);
+  bool has_blank(PortHandle port, OperationHandle blank);
+  /// Makes the blank an exposure with its key. Returns `stale` if it is none of that port.
+  Status fill_blank(PortHandle port, OperationHandle blank, const Exposure& exposure);
+  /// Takes the exposure for a transfer that it permits. From then on the key names nothing. Returns `again` for a
+  /// blank.
   Status take(std::uint64_t key, std::uint32_t port, OperationKind kind, std::uint64_t length, std::uint32_t& slot);
   /// Once a transfer has begun, its real result is reported instead.
   void cancel(std::uint32_t slot, base::Instant now);
@@ -49,6 +58,8 @@ class Exposures {
     onesided::Claimer claimer;  // of a cancelled one
   };
 
+  static bool is_valid(const Exposure& exposure);
+  void fill(std::uint32_t slot, const Exposure& exposure);
   std::uint64_t make_key(std::uint32_t slot);
   bool is_right(const Operation& exposure, OperationKind kind, std::uint64_t length, Status& status);
   void publish(std::uint32_t slot);

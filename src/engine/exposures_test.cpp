@@ -66,5 +66,43 @@ TEST_F(ExposuresTest, OneThatWasCancelledCannotBeTaken) {
   EXPECT_EQ(take(key, 64), Status::stale);
 }
 
+// Keys in advance ----------------------------------------------------------------------------------------------------
+
+TEST_F(ExposuresTest, WhoComesBeforeTheExposureIsToComeAgain) {
+  std::uint64_t key = 0;
+  ASSERT_EQ(exposures_.add_blank(port_, operation_, key), Status::ok);
+  EXPECT_TRUE(exposures_.has_blank(port_, operation_));
+  for (const OperationKind kind : {OperationKind::expose_readable, OperationKind::expose_writable})
+    EXPECT_EQ(take(key, 64, kind), Status::again);
+  EXPECT_EQ(take(key ^ (1ULL << 40), 64), Status::stale);
+  EXPECT_EQ(take(key, 64, OperationKind::expose_writable, kNumber + 1), Status::stale);
+  EXPECT_EQ(context_.counters.asked_early, 2u);
+  EXPECT_EQ(context_.counters.refused_stale, 2u);
+  const Exposure exposure{.memory = {&piece_, 1}, .length = 64, .is_writable = true, .cookie = 4};
+  EXPECT_EQ(exposures_.fill_blank(port_, {operation_.slot, operation_.generation + 1, {}}, exposure), Status::stale);
+  ASSERT_EQ(exposures_.fill_blank(port_, operation_, exposure), Status::ok);
+  EXPECT_FALSE(exposures_.has_blank(port_, operation_));
+  EXPECT_EQ(exposures_.fill_blank(port_, operation_, exposure), Status::stale) << "it is an exposure";
+  ASSERT_EQ(take(key, 64), Status::ok);
+  exposures_.complete(slot_, Status::ok, 64, now_);
+  EXPECT_EQ(event()->cookie, 4u);
+}
+
+TEST_F(ExposuresTest, ABlankTakesNoMemoryThatIsTooShort) {
+  std::uint64_t key = 0;
+  ASSERT_EQ(exposures_.add_blank(port_, operation_, key), Status::ok);
+  EXPECT_EQ(exposures_.fill_blank(port_, operation_, {.memory = {&piece_, 1}, .length = 65}), Status::invalid);
+  EXPECT_TRUE(exposures_.has_blank(port_, operation_));
+}
+
+TEST_F(ExposuresTest, ABlankEndsWithoutAnEvent) {
+  std::uint64_t key = 0;
+  ASSERT_EQ(exposures_.add_blank(port_, operation_, key), Status::ok);
+  exposures_.cancel(operation_.slot, now_);
+  EXPECT_FALSE(event());
+  EXPECT_EQ(context_.operations.used(), 0u);
+  EXPECT_EQ(take(key, 64), Status::stale);
+}
+
 }  // namespace
 }  // namespace fairlead::engine

@@ -114,6 +114,46 @@ TEST_F(HandoverTest, IsTheSameAfterwards) {
   EXPECT_EQ(bytes_of(handover.save().value()), bytes_of(state_));
 }
 
+TEST_F(HandoverTest, AKeyInAdvanceAndATransferThatIsToBeRepeatedAreKept) {
+  OperationHandle blank, early;
+  std::uint64_t own_key = 0, key = 0;
+  ASSERT_EQ(far_.engine.messages().exposures().add_blank(far_.port, blank, own_key), Status::ok);
+  OperationHandle of_near;
+  ASSERT_EQ(near_.engine.messages().exposures().add_blank(near_.port, of_near, key), Status::ok);
+  ASSERT_EQ(far_.engine.messages().transfer(far_.port, OperationKind::put,
+                                            {.target = {near_.address, kPort},
+                                             .target_epoch = near_.engine.epoch(),
+                                             .key = key,
+                                             .memory = far_.memory,
+                                             .length = 100,
+                                             .cookie = 7},
+                                            early, now_),
+            Status::ok);
+  for (int step = 0; step < 10'000 && near_.engine.messages().counters().asked_early == 0; ++step) pass();
+  const auto repeats = [](const EngineState& state) {
+    return std::ranges::any_of(state.messages.operations,
+                               [](const OperationState& one) { return one.operation.is_to_repeat; });
+  };
+  Handover(far_.engine).hold_answers(true);
+  state_ = save();
+  for (int step = 0; step < 1000 && !repeats(state_); ++step) {
+    pass();
+    state_ = save();
+  }
+  ASSERT_TRUE(repeats(state_));
+  path::SimNetwork network(2);
+  Engine engine(*network.attach(far_.address), far_.address, {}, state_.epoch, state_.seed);
+  Handover handover(engine);
+  ASSERT_TRUE(handover.restore(state_, now_));
+  EXPECT_TRUE(engine.messages().exposures().has_blank(far_.port, blank));
+  EXPECT_FALSE(handover.give_memory(far_.port, blank, 0, far_.memory)) << "it has none yet";
+  EXPECT_TRUE(engine.messages().is_retrying());
+  EXPECT_TRUE(handover.give_memory(far_.port, early, 7, far_.memory));
+  for (OperationState& one : state_.messages.operations)
+    if (one.operation.is_to_repeat) one.operation.is_answer_pending = false;
+  EXPECT_THAT(error_of(state_), HasSubstr("contradicts itself"));
+}
+
 TEST_F(HandoverTest, AnOperationTakesNoMemoryOfAnother) {
   path::SimNetwork network(2);
   Engine engine(*network.attach(far_.address), far_.address, {}, state_.epoch, state_.seed);

@@ -32,7 +32,7 @@ void Messages::deliver(const link::Delivery& delivery, base::Instant now) {
     case wire::Operation::answer:
       return deliver_answer(delivery, now);
     case wire::Operation::done:
-      return settle(transfers_.deliver_done(delivery), now);
+      return settle(transfers_.deliver_done(delivery, now), now);
     case wire::Operation::carried_out:
       return await_others(exposures_.deliver_carried_out(delivery, now), now);
     case wire::Operation::lent:
@@ -255,6 +255,8 @@ void Messages::progress(base::Instant now) {
   if (exposures_.is_withdrawing()) [[unlikely]]
     exposures_.retry_withdrawals(now);
   answers_.retry(now);
+  if (transfers_.is_repeating()) [[unlikely]]
+    for (std::uint32_t failed; (failed = transfers_.repeat(now)) != kNone;) settle(failed, now);
   if (now >= awaited_.next_deadline()) [[unlikely]]
     awaited_.ask(now);
 }

@@ -65,6 +65,8 @@ class Messages {
   Status expose(PortHandle port, const Exposure& exposure, OperationHandle& operation, std::uint64_t& key) {
     return exposures_.add(port, exposure, operation, key);
   }
+  /// For keys in advance.
+  Exposures& exposures() { return exposures_; }
   Status transfer(PortHandle port, OperationKind kind, const Transfer& transfer, OperationHandle& operation,
                   base::Instant now) {
     return transfers_.submit(port, kind, transfer, operation, now);
@@ -124,7 +126,7 @@ class Messages {
   bool is_copying() const { return !local_.is_empty(); }
   void copy_on(base::Instant now) { local_.progress(now); }
   /// Returns whether answers wait for room or a peer delays a withdrawal; each pass retries them.
-  bool is_retrying() const { return !answers_.is_empty() || exposures_.is_withdrawing(); }
+  bool is_retrying() const { return !answers_.is_empty() || exposures_.is_withdrawing() || transfers_.is_repeating(); }
   bool is_owing() const { return !answers_.is_empty(); }
   base::Instant next_deadline() const {
     return std::min({awaited_.next_deadline(), grace_.next_deadline(), patience_.next_deadline()});

@@ -17,7 +17,9 @@ bool can_be_kept(const Operation& operation) {
 
 bool is_sound(const Operation& operation) {
   const bool is_known = operation.kind < OperationKind::loan && operation.status <= Status::system;
-  return is_known && operation.fill <= operation.length && operation.length_done <= operation.length &&
+  const bool is_transfer = operation.kind == OperationKind::put || operation.kind == OperationKind::get;
+  return is_known && (!operation.is_to_repeat || (is_transfer && operation.is_answer_pending)) &&
+         operation.fill <= operation.length && operation.length_done <= operation.length &&
          (operation.kind != OperationKind::receive || operation.is_busy ||
           (operation.is_in_chain && operation.messages_left > 0 && operation.size_min > 0));
 }
@@ -90,6 +92,7 @@ Result<> MessagesHandover::restore(const OperationState& saved, base::Instant no
   ++context_.ports[operation.port].operations;
   if (operation.has_patience) messages_.patience_.grant(name, now);
   if (operation.kind != OperationKind::receive && operation.is_in_chain) messages_.awaited_.add(slot, now);
+  if (operation.is_to_repeat) messages_.transfers_.repeated_.add(name, now);
   return {};
 }
 
@@ -127,8 +130,8 @@ bool MessagesHandover::post(PortHandle port, std::uint32_t slot) {
 bool MessagesHandover::give_memory(PortHandle port, OperationHandle name, std::uint64_t cookie,
                                    std::span<const iovec> memory) {
   Operation* const operation = context_.operations.find(port, name);
-  if (operation == nullptr || operation->cookie != cookie || !operation->memory.empty() ||
-      base::scatter_size(memory) < operation->length)
+  if (operation == nullptr || operation->kind == OperationKind::blank || operation->cookie != cookie ||
+      !operation->memory.empty() || base::scatter_size(memory) < operation->length)
     return false;
   operation->memory = memory;
   const bool is_exposed =
@@ -139,7 +142,9 @@ bool MessagesHandover::give_memory(PortHandle port, OperationHandle name, std::u
 
 std::uint32_t MessagesHandover::without_memory() {
   std::uint32_t count = 0;
-  context_.operations.for_each([&](std::uint32_t, const Operation& operation) { count += operation.memory.empty(); });
+  context_.operations.for_each([&](std::uint32_t, const Operation& operation) {
+    count += operation.memory.empty() && operation.kind != OperationKind::blank;
+  });
   return count;
 }
 

@@ -151,6 +151,7 @@ void Messages::cancel_kind(Operation& operation, OperationHandle name, base::Ins
       return receives_.cancel(name.slot, now);
     case OperationKind::expose_readable:
     case OperationKind::expose_writable:
+    case OperationKind::blank:
       return exposures_.cancel(name.slot, now);
     case OperationKind::send:
     case OperationKind::put:

@@ -10,13 +10,23 @@
 
 #include "base/ensure.hpp"
 #include "base/slab.hpp"
+#include "base/time.hpp"
 #include "engine/completion.hpp"
 #include "engine/permit.hpp"
 #include "link/link.hpp"
 
 namespace fairlead::engine {
 
-enum class OperationKind : std::uint8_t { receive, send, expose_readable, expose_writable, put, get, loan };
+enum class OperationKind : std::uint8_t {
+  receive,
+  send,
+  expose_readable,
+  expose_writable,
+  put,
+  get,
+  blank,  // a key that its owner got in advance; its exposure follows
+  loan,
+};
 
 struct Operation {
   OperationKind kind = OperationKind::receive;
@@ -32,13 +42,16 @@ struct Operation {
   bool is_published = false;  // exposure: local peers may access it directly
   bool is_withdrawn = false;  // cancelled while a local peer may have been using it
   bool is_used_up = false;    // used by one local peer while another may still access it
+  bool is_to_repeat = false;  // put, get: came before its exposure; is requested again
   std::uint32_t port = 0;     // slot
   std::uint64_t cookie = 0;
   std::uint64_t length = 0;       // usable bytes of memory
   std::uint64_t length_done = 0;  // put, get, exposure: bytes transferred
   std::span<const iovec> memory;
-  std::uint64_t key = 0;          // exposure: its name; 0 once it is taken
+  std::uint64_t key = 0;          // exposure, blank: its name; 0 once it is taken
   std::uint64_t asker = 0;        // exposure that is being read: the peer's name for its get
+  std::uint64_t asked_key = 0;    // put, get: of the target, as the envelope has it
+  base::Instant repeat_until{};   // put, get: set when it is repeated for the first time
   link::Reference reference = 0;  // the message's place in the transport
   RemotePort other;
   link::PeerHandle peer;  // put, get: the peer that must answer

@@ -24,11 +24,7 @@ Status Transfers::submit(PortHandle handle, OperationKind kind, const Transfer& 
   const std::uint32_t slot = make(handle, kind, transfer);
   if (slot == kNone) return Status::no_memory;
   handle_out = context_.operations.handle_of(slot);
-  if (is_loopback) {
-    carry_out_here(slot, transfer, now);
-    return Status::ok;
-  }
-  const Status status = ask(slot, transfer, now);
+  const Status status = is_loopback ? carry_out_here(slot, transfer, now) : ask(slot, transfer, now);
   if (status != Status::ok) context_.operations.release(slot);
   return status;
 }
@@ -43,46 +39,103 @@ std::uint32_t Transfers::make(PortHandle port, OperationKind kind, const Transfe
   return slot;
 }
 
-/// Both ends are in this engine: copies once, in several turns if it is long, and produces both events.
-void Transfers::carry_out_here(std::uint32_t slot, const Transfer& transfer, base::Instant now) {
+/// Both ends are in this engine: copies once, in several turns if it is long, and produces both events. Returns `again`
+/// if the exposure is not there yet; other results are events.
+Status Transfers::carry_out_here(std::uint32_t slot, const Transfer& transfer, base::Instant now) {
   const Operation& active = context_.operations[slot];
   const bool is_put = active.kind == OperationKind::put;
   std::uint32_t exposure = kNone;
   const auto kind = is_put ? OperationKind::expose_writable : OperationKind::expose_readable;
   const Status status = exposures_.take(transfer.key, transfer.target.port, kind, active.length, exposure);
-  if (status != Status::ok) return context_.operations.complete(slot, status, 0, now);
+  if (status == Status::again) return status;
+  if (status != Status::ok) {
+    context_.operations.complete(slot, status, 0, now);
+    return Status::ok;
+  }
   Operation& passive = context_.operations[exposure];
   const std::uint64_t length = is_put ? active.length : passive.length;
   passive.other = {context_.address, context_.ports[active.port].number};
-  if (local_.takes_turns(length)) return local_.begin_transfer(slot, exposure, length);
+  if (local_.takes_turns(length)) {
+    local_.begin_transfer(slot, exposure, length);
+    return Status::ok;
+  }
   base::scatter_copy(is_put ? passive.memory : active.memory, 0, is_put ? active.memory : passive.memory, length);
   exposures_.complete(exposure, Status::ok, length, now);
   context_.operations.complete(slot, Status::ok, length, now);
+  return Status::ok;
 }
 
 Status Transfers::ask(std::uint32_t slot, const Transfer& transfer, base::Instant now) {
   Operation& operation = context_.operations[slot];
-  const bool is_put = operation.kind == OperationKind::put;
-  const std::uint64_t name = context_.operations.name_of(slot);
-  Status status = context_.transports->resolve(transfer.target.engine, now, operation.peer);
-  if (status != Status::ok) return status;
-  operation.is_link_pending = operation.is_answer_pending = true;
-  status = context_.transports->submit(operation.peer,
-                                       {.envelope = {.operation = is_put ? wire::Operation::put : wire::Operation::get,
-                                                     .source_port = context_.ports[operation.port].number,
-                                                     .target_port = transfer.target.port,
-                                                     .key = transfer.key ^ transfer.target_epoch,
-                                                     .cookie = name,
-                                                     .a = transfer.length},
-                                        .pieces = is_put ? transfer.memory : std::span<const iovec>{},
-                                        .size = is_put ? transfer.length : 0,
-                                        .cookie = context_.operations.cookie_of(slot).word()},
-                                       now, &operation.reference);
+  operation.asked_key = transfer.key ^ transfer.target_epoch;
+  const Status resolved = context_.transports->resolve(transfer.target.engine, now, operation.peer);
+  if (resolved != Status::ok) return resolved;
+  operation.is_answer_pending = true;
+  const Status status = request(slot, now);
   if (status != Status::ok) return status;
   awaited_.add(slot, now);
-  context_.transports->flight().submitted(operation.peer, 1, is_put ? transfer.length : 0, now);
   context_.transports->send_eagerly(operation.peer, now);
   return Status::ok;
+}
+
+Status Transfers::request(std::uint32_t slot, base::Instant now) {
+  Operation& operation = context_.operations[slot];
+  const bool is_put = operation.kind == OperationKind::put;
+  const std::uint64_t sent = is_put ? operation.length : 0;
+  operation.is_link_pending = true;
+  const Status status =
+      context_.transports->submit(operation.peer,
+                                  {.envelope = {.operation = is_put ? wire::Operation::put : wire::Operation::get,
+                                                .source_port = context_.ports[operation.port].number,
+                                                .target_port = operation.other.port,
+                                                .key = operation.asked_key,
+                                                .cookie = context_.operations.name_of(slot),
+                                                .a = operation.length},
+                                   .pieces = is_put ? operation.memory : std::span<const iovec>{},
+                                   .size = sent,
+                                   .cookie = context_.operations.cookie_of(slot).word()},
+                                  now, &operation.reference);
+  if (status == Status::ok) {
+    context_.transports->flight().submitted(operation.peer, 1, sent, now);
+  } else {
+    operation.is_link_pending = false;
+  }
+  return status;
+}
+
+// Requests that came early -------------------------------------------------------------------------------------------
+
+void Transfers::await_exposure(std::uint32_t slot, base::Instant now) {
+  Operation& operation = context_.operations[slot];
+  operation.is_to_repeat = true;
+  if (operation.repeat_until == base::Instant{}) operation.repeat_until = now + context_.give_up_after();
+  repeated_.add(context_.operations.name_of(slot), now);
+}
+
+std::uint32_t Transfers::repeat(base::Instant now) {
+  if (answers_.is_held()) return kNone;  // else a handover would wait for it
+  for (std::uint32_t left = RepeatedTransfers::kInPass; left > 0; --left) {
+    const std::uint64_t name = repeated_.take_due(now);
+    if (name == 0) return kNone;
+    Operation* const operation = context_.operations.find(name);
+    if (operation == nullptr) continue;
+    const Status status = ask_again(slot_of(name), now);
+    if (status == Status::ok) continue;
+    operation->is_answer_pending = false;
+    operation->status = status;
+    return slot_of(name);
+  }
+  return kNone;
+}
+
+/// Returns why the transfer has failed; ok if it has not yet.
+Status Transfers::ask_again(std::uint32_t slot, base::Instant now) {
+  Operation& operation = context_.operations[slot];
+  operation.is_to_repeat = false;
+  if (now >= operation.repeat_until) return Status::stale;
+  const Status status = operation.is_link_pending ? Status::again : request(slot, now);
+  if (status == Status::again) await_exposure(slot, now);
+  return status == Status::again ? Status::ok : status;
 }
 
 std::uint32_t Transfers::deliver_answer(const link::Delivery& delivery, bool has_place) {
@@ -103,13 +156,17 @@ std::uint32_t Transfers::deliver_answer(const link::Delivery& delivery, bool has
   return slot_of(name);
 }
 
-std::uint32_t Transfers::deliver_done(const link::Delivery& delivery) {
+std::uint32_t Transfers::deliver_done(const link::Delivery& delivery, base::Instant now) {
   const wire::Envelope& done = delivery.envelope;
   if (done.cookie == 0) return kNone;  // a keep-alive message, or one that opens a session
   Operation* const operation = context_.operations.find(done.cookie);
   if (operation == nullptr || operation->peer != delivery.peer || !operation->is_answer_pending ||
-      (operation->kind != OperationKind::put && operation->kind != OperationKind::get)) {
+      operation->is_to_repeat || (operation->kind != OperationKind::put && operation->kind != OperationKind::get)) {
     ++context_.counters.dropped_late_answer;
+    return kNone;
+  }
+  if (done.status == std::to_underlying(Status::again)) {
+    await_exposure(slot_of(done.cookie), now);
     return kNone;
   }
   operation->is_answer_pending = false;

@@ -11,6 +11,7 @@
 #include "engine/local_copies.hpp"
 #include "engine/message_context.hpp"
 #include "engine/remote_exposures.hpp"
+#include "engine/repeated_transfers.hpp"
 
 namespace fairlead::engine {
 
@@ -34,14 +35,23 @@ class Transfers {
   std::uint32_t deliver_put(const link::Delivery& delivery, base::Instant now);
   void deliver_get(const link::Delivery& delivery, base::Instant now);
   std::uint32_t deliver_answer(const link::Delivery& delivery, bool has_place);
-  std::uint32_t deliver_done(const link::Delivery& delivery);
+  std::uint32_t deliver_done(const link::Delivery& delivery, base::Instant now);
   /// All bytes of a put, or of a get's answer, are in place. Returns whether the operation must be ended.
   bool end_placed(std::uint32_t slot, const link::Delivery& delivery, base::Instant now);
 
+  bool is_repeating() const { return !repeated_.is_empty(); }
+  /// Requests again those that are due. Returns the next one to end because that has failed; kNone if there is none.
+  std::uint32_t repeat(base::Instant now);
+
  private:
+  friend class MessagesHandover;
+
   std::uint32_t make(PortHandle port, OperationKind kind, const Transfer& transfer);
-  void carry_out_here(std::uint32_t slot, const Transfer& transfer, base::Instant now);
+  Status carry_out_here(std::uint32_t slot, const Transfer& transfer, base::Instant now);
   Status ask(std::uint32_t slot, const Transfer& transfer, base::Instant now);
+  Status request(std::uint32_t slot, base::Instant now);
+  void await_exposure(std::uint32_t slot, base::Instant now);
+  Status ask_again(std::uint32_t slot, base::Instant now);
   std::uint32_t take_exposure(const link::Delivery& delivery, OperationKind kind, std::uint64_t length,
                               base::Instant now);
 
@@ -51,6 +61,7 @@ class Transfers {
   Awaited& awaited_;
   LocalCopies& local_;
   RemoteExposures remote_;
+  RepeatedTransfers repeated_;
 };
 
 }  // namespace fairlead::engine

@@ -129,6 +129,10 @@ void Application::cancel_all(std::uint32_t index, ApplicationPort& port) {
     }
   }
   port.deferred.clear();
+  for (; !port.keys.is_empty(); --keys_given_) {
+    port.take_back_key();
+    engine_->shares.give_back(posted_--);
+  }
 }
 
 void Application::leave() {
@@ -194,6 +198,10 @@ void Application::take(const Request& request) {
   ApplicationPort* const port = this->port(request.port);
   if (port == nullptr || port->is_closing) return;  // closed through its socket after the request was written
   if (request.kind == static_cast<std::uint8_t>(Request::Kind::cancel)) return cancel(*port, request);
+  if (request.kind == static_cast<std::uint8_t>(Request::Kind::give_keys)) {
+    give_keys(*port);
+    return reply(port->keys.is_empty() ? Status::no_memory : Status::ok, 0);
+  }
   if (request.kind > static_cast<std::uint8_t>(Request::Kind::leave)) return blame("it sent an unknown request");
   if (request.kind > static_cast<std::uint8_t>(Request::Kind::active)) return take_active(*port, request);
   start(*port, request);
@@ -210,6 +218,8 @@ void Application::start(ApplicationPort& port, const Request& request) {
   if (is_active && !port.active) return blame("it sent an active message from a port that takes none");
   if (!is_inside(request.offset, request.length) || (request.length == 0 && !is_active))
     return blame("it named memory outside its shared memory");
+  const bool is_exposure = request.kind == static_cast<std::uint8_t>(Request::Kind::expose);
+  if (is_exposure && port.keys.is_empty()) return blame("it exposed memory without a key");
   const bool is_receive = request.kind == static_cast<std::uint8_t>(Request::Kind::receive);
   const std::uint32_t events = is_receive ? request.messages_max : 1;
   if (events == 0 || events > kMessagesInReceiveMax)
@@ -236,13 +246,30 @@ void Application::start(ApplicationPort& port, const Request& request) {
   } else if (status != Status::ok) {
     refuse(port, request, status);
   }
+  if (is_exposure && port.keys.count() <= kKeysAhead / 2) give_keys(port);
+}
+
+/// Fills the port's shelf, as far as the engine has operations. Each key is one.
+void Application::give_keys(ApplicationPort& port) {
+  while (port.keys.count() < kKeysAhead && engine_->shares.take(posted_)) {
+    ++posted_;
+    if (port.give_key() != Status::ok) {
+      engine_->shares.give_back(posted_--);
+      return;
+    }
+    ++keys_given_;
+  }
 }
 
 /// Submits a request to the engine. Returns `again` if the caller should retry later; other errors are final.
 Status Application::pass_on(ApplicationPort& port, const Request& request, Operation& operation) {
   if (operation.is_outgoing && !allowance_.may_send(request.length)) return Status::again;
-  if (!engine_->shares.take(posted_)) return operation.is_outgoing ? Status::again : Status::no_memory;
-  ++posted_;
+  if (request.kind == static_cast<std::uint8_t>(Request::Kind::expose)) {
+    --keys_given_;  // its key has been an operation of the engine, and becomes this one
+  } else {
+    if (!engine_->shares.take(posted_)) return operation.is_outgoing ? Status::again : Status::no_memory;
+    ++posted_;
+  }
   ApplicationPort::Submitted submitted;
   const Status status = port.submit(request, std::span(&operation.memory, 1), operation.events, submitted);
   if (status != Status::ok) {
@@ -253,7 +280,6 @@ Status Application::pass_on(ApplicationPort& port, const Request& request, Opera
   operation.phase = Operation::Phase::posted;
   operation.handle = submitted.operation;
   if (operation.is_outgoing) allowance_.sent(request.length);
-  if (request.kind == static_cast<std::uint8_t>(Request::Kind::expose)) reply(status, submitted.key);
   if (submitted.is_done) {
     // It needs the event only to use the memory again, so a sleeper is not woken.
     const Event done{.operation = operation.name,
@@ -314,20 +340,16 @@ bool Application::is_deferred(const DeferredRequest& waiting) const {
   return operation.phase == Operation::Phase::deferred && operation.serial == waiting.serial;
 }
 
-/// Ends an operation that the engine refused. Reports an exposure in the reply cell, all others by an event.
+/// Ends an operation that the engine refused.
 void Application::refuse(ApplicationPort& port, const Request& request, Status status) {
-  if (request.kind == static_cast<std::uint8_t>(Request::Kind::expose)) {
-    reply(status, 0);
-  } else {
-    give(port, {.operation = request.operation,
-                .time_ns = base::MonotonicClock::now().time_since_epoch().count(),
-                .status = static_cast<std::uint8_t>(status),
-                .flags = Event::kIsFinal});
-  }
+  give(port, {.operation = request.operation,
+              .time_ns = base::MonotonicClock::now().time_since_epoch().count(),
+              .status = static_cast<std::uint8_t>(status),
+              .flags = Event::kIsFinal});
   end(port, operations_[static_cast<std::uint32_t>(request.operation)]);
 }
 
-/// Sets the result of an expose or cancel. take_requests() publishes it by counting the request as served.
+/// Sets the result of a request that has one. take_requests() publishes it by counting the request as served.
 void Application::reply(Status status, std::uint64_t key) {
   page().reply.status.store(static_cast<std::uint64_t>(status), std::memory_order_relaxed);
   page().reply.key.store(key, std::memory_order_relaxed);

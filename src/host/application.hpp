@@ -165,6 +165,7 @@ class Application {
   bool retry(ApplicationPort& port);
   bool give_events_of_next_ports();
   void reply(Status status, std::uint64_t key);
+  void give_keys(ApplicationPort& port);
   void refuse(ApplicationPort& port, const Request& request, Status status);
   bool give_events(std::uint32_t index, ApplicationPort& port);
   void give(ApplicationPort& port, const Event& event, bool is_news = true);
@@ -197,8 +198,9 @@ class Application {
   std::uint32_t ports_end_ = 0;  // one past the highest index in use
   std::uint32_t ports_open_ = 0;
   std::uint64_t pending_ = 0, served_ = 0, started_ = 0;
-  std::uint64_t posted_ = 0;   // pending operations that the engine holds
-  std::uint64_t sending_ = 0;  // pending operations that move data to or from a peer
+  std::uint64_t posted_ = 0;      // operations that the engine holds: pending ones, and keys given in advance
+  std::uint64_t keys_given_ = 0;  // in advance, of all ports
+  std::uint64_t sending_ = 0;     // pending operations that move data to or from a peer
   bool is_leaving_ = false, is_held_ = false;
   std::string_view fault_;
   base::Instant attached_at_ = base::MonotonicClock::now();

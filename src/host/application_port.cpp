@@ -15,7 +15,7 @@ constexpr std::uint64_t kCarriedOutMax = 4ULL << 20;  // bytes in one go: others
 
 }  // namespace
 
-Result<std::unique_ptr<ApplicationPort>> ApplicationPort::open(engine::Core& core, engine::PortHandle handle,
+Result<std::unique_ptr<ApplicationPort>> ApplicationPort::open(embedded::EmbeddedCore& core, engine::PortHandle handle,
                                                                std::span<std::byte> events, PortPage& page,
                                                                EventRoom& room) {
   std::unique_ptr<ApplicationPort> port(new ApplicationPort(core, handle, events, page, room));
@@ -27,12 +27,13 @@ Result<std::unique_ptr<ApplicationPort>> ApplicationPort::open(engine::Core& cor
               fmt::format("events of {} bytes: this host engine writes {}", producer->element_bytes(), sizeof(Event))});
   }
   port->events_ = std::move(*producer);
+  page.keys.given.store(0, std::memory_order_relaxed);
   core.watch_drops(handle);
   core.watch_losses(handle);
   return port;
 }
 
-std::unique_ptr<ApplicationPort> ApplicationPort::resume(engine::Core& core, engine::PortHandle handle,
+std::unique_ptr<ApplicationPort> ApplicationPort::resume(embedded::EmbeddedCore& core, engine::PortHandle handle,
                                                          std::span<std::byte> events, PortPage& page, EventRoom& room,
                                                          const queue::Producer::Position& position) {
   std::unique_ptr<ApplicationPort> port(new ApplicationPort(core, handle, events, page, room));
@@ -57,9 +58,20 @@ void ApplicationPort::release(std::uint32_t events) {
 
 Status ApplicationPort::submit(const Request& request, std::span<const iovec> memory, std::uint32_t events,
                                Submitted& submitted) {
-  if (const Status full = reserve(events); full != Status::ok) return full;
+  if (const Status full = reserve(events); full != Status::ok) {
+    if (request.kind == static_cast<std::uint8_t>(Request::Kind::expose)) take_back_key();
+    return full;
+  }
   const Status status = pass_on(request, memory, submitted);
   if (status != Status::ok || submitted.is_done) release(events);
+  return status;
+}
+
+Status ApplicationPort::give_key() {
+  engine::OperationHandle blank;
+  std::uint64_t key = 0;
+  const Status status = core_.own_keys().add(handle_, blank, key);
+  if (status == Status::ok) keys.give(blank, key, page_.keys);
   return status;
 }
 
@@ -86,8 +98,11 @@ Status ApplicationPort::pass_on(const Request& request, std::span<const iovec> m
     }
     case Request::Kind::expose: {
       const bool is_writable = (request.flags & Request::kIsWritable) != 0;
-      return core_.expose(handle_, {.memory = memory, .length = length, .is_writable = is_writable, .cookie = cookie},
-                          operation, submitted.key);
+      operation = keys.take();
+      const Status status = core_.own_keys().fill(
+          handle_, operation, {.memory = memory, .length = length, .is_writable = is_writable, .cookie = cookie});
+      if (status != Status::ok) core_.cancel(handle_, operation);
+      return status;
     }
     case Request::Kind::put:
       return core_.put(handle_, transfer, operation);

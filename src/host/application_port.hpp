@@ -7,11 +7,12 @@
 #include <optional>
 #include <span>
 
-#include "engine/core.hpp"
+#include "embedded/embedded_core.hpp"
 #include "host/event_room.hpp"
 #include "host/layout.hpp"
 #include "host/one_segment.hpp"
 #include "host/served_active.hpp"
+#include "host/served_keys.hpp"
 #include "queue/producer.hpp"
 #include "shm/socket.hpp"
 
@@ -27,14 +28,14 @@ struct DeferredRequest {
 class ApplicationPort {
  public:
   /// `events` is memory of the application; this function checks it. `room` outlives this object.
-  static Result<std::unique_ptr<ApplicationPort>> open(engine::Core& core, engine::PortHandle handle,
+  static Result<std::unique_ptr<ApplicationPort>> open(embedded::EmbeddedCore& core, engine::PortHandle handle,
                                                        std::span<std::byte> events, PortPage& page, EventRoom& room);
   ApplicationPort(const ApplicationPort&) = delete;
   ApplicationPort& operator=(const ApplicationPort&) = delete;
 
   /// Continues where the previous program stopped. If the application has damaged its queue since then, the port has no
   /// queue and takes no events: only that application may suffer.
-  static std::unique_ptr<ApplicationPort> resume(engine::Core& core, engine::PortHandle handle,
+  static std::unique_ptr<ApplicationPort> resume(embedded::EmbeddedCore& core, engine::PortHandle handle,
                                                  std::span<std::byte> events, PortPage& page, EventRoom& room,
                                                  const queue::Producer::Position& position);
   bool has_queue() const noexcept { return events_.has_value(); }
@@ -48,8 +49,7 @@ class ApplicationPort {
 
   struct Submitted {
     engine::OperationHandle operation;
-    std::uint64_t key = 0;  // of an exposure
-    bool is_done = false;   // no completion follows, and no event is reserved
+    bool is_done = false;  // no completion follows, and no event is reserved
   };
   /// Reserves events at the engine. Returns `no_memory` beyond kEventsMax, and beyond the room of all ports.
   Status reserve(std::uint32_t events);
@@ -58,6 +58,11 @@ class ApplicationPort {
   /// Submits a request, and reserves `events` events. The caller has checked its memory. The engine's cookie is the
   /// index in the operation's name.
   Status submit(const Request& request, std::span<const iovec> memory, std::uint32_t events, Submitted& submitted);
+
+  /// Puts one more key on the shelf. Call only if there is room.
+  Status give_key();
+  /// Takes back a key that was not used.
+  void take_back_key() { core_.cancel(handle_, keys.take()); }
 
   /// Returns false if there is no room: the application has more events than it reserved, or damaged its queue. An
   /// event that is no news does not wake it.
@@ -73,6 +78,7 @@ class ApplicationPort {
 
   std::unique_ptr<ServedActive> active;  // null: takes no active messages
   std::deque<DeferredRequest> deferred;
+  ServedKeys keys;            // for its exposures
   std::uint32_t pending = 0;  // operations
   bool is_closing = false;    // events are discarded
   bool is_closed = false;     // closed at the engine; only the connection is left
@@ -80,11 +86,11 @@ class ApplicationPort {
 
  private:
   Status pass_on(const Request& request, std::span<const iovec> memory, Submitted& submitted);
-  ApplicationPort(engine::Core& core, engine::PortHandle handle, std::span<std::byte> events, PortPage& page,
+  ApplicationPort(embedded::EmbeddedCore& core, engine::PortHandle handle, std::span<std::byte> events, PortPage& page,
                   EventRoom& room)
       : core_(core), handle_(handle), page_(page), segment_(events), reserved_(room) {}
 
-  engine::Core& core_;
+  embedded::EmbeddedCore& core_;
   const engine::PortHandle handle_;
   PortPage& page_;
   OneSegment segment_;

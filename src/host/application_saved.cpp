@@ -67,6 +67,7 @@ Result<ApplicationState> Application::save() {
                                                                                 .socket = port->socket().descriptor(),
                                                                                 .events = port->position(),
                                                                                 .deferred = {},
+                                                                                .keys = port->keys.save(),
                                                                                 .active = {}});
     for (const DeferredRequest& waiting : port->deferred)
       if (is_deferred(waiting)) saved.deferred.push_back({.request = waiting.request, .serial = waiting.serial});
@@ -108,6 +109,13 @@ Result<> Application::restore_ports(const ApplicationState& state, const SocketO
     for (const DeferredState& deferred : saved.deferred) port->deferred.push_back({deferred.request, deferred.serial});
     if (saved.active)
       if (auto restored = restore_active(*port, *saved.active); !restored) return restored;
+    port->keys.restore(saved.keys);
+    for (const BlankState& blank : saved.keys.blanks) {
+      if (!core_->own_keys().has(port->handle(), {blank.slot, blank.generation, {}}))
+        return base::cannot_restore(fmt::format("a key of {} is unknown to the engine", name()));
+      engine_->shares.keep(posted_++);
+      ++keys_given_;
+    }
     ports_[saved.index] = std::move(port);
     ports_end_ = std::max(ports_end_, saved.index + 1);
     ++ports_open_;
@@ -164,7 +172,7 @@ Result<> Application::restore_pending(const ApplicationState& state) {
       return base::cannot_restore(fmt::format("a deferred request of {} has no operation", name()));
     deferred += ports_[index]->deferred.size();
   }
-  return deferred + posted_ == pending_
+  return deferred + posted_ - keys_given_ == pending_
              ? Result<>()
              : base::cannot_restore(fmt::format("an operation of {} is neither deferred nor posted", name()));
 }

@@ -225,6 +225,33 @@ TEST_F(ApplicationTest, MayUseTheNameOfACancelledRequestAgainAtAnotherPort) {
 }
 
 // The library treats the end of a connection as the end of the host engine, and then reuses all its memory.
+TEST_F(ApplicationTest, HasKeysInAdvanceThatAreReplacedAndGivenBack) {
+  auto& page = *reinterpret_cast<SharedPage*>(arena_.head());
+  KeyShelf& shelf = page.ports[0].keys;
+  EXPECT_EQ(shelf.given, 0u);
+  ask(Request::Kind::give_keys, 0, 0);
+  EXPECT_EQ(shelf.given, kKeysAhead);
+  ask(Request::Kind::give_keys, 0, 0);
+  EXPECT_EQ(shelf.given, kKeysAhead) << "it has room for no more";
+  std::uint64_t name = 1;
+  for (; name <= kKeysAhead / 2; ++name) ask(Request::Kind::expose, 0, name);
+  EXPECT_EQ(shelf.given, kKeysAhead + kKeysAhead / 2) << "half of them were used";
+  EXPECT_EQ(application_->fact().operations, kKeysAhead / 2);
+  shelf.given = 7;  // it believes only its own count
+  for (auto& key : shelf.keys) key = 0;
+  for (; name <= kKeysAhead; ++name) ask(Request::Kind::expose, 0, name);
+  EXPECT_EQ(shelf.given, 2 * kKeysAhead);
+  EXPECT_TRUE(application_->fault().empty()) << application_->fault();
+  leave();
+  EXPECT_TRUE(application_->is_gone());
+  EXPECT_EQ(core_->driver().engine().messages().use().operations, 0u);
+}
+
+TEST_F(ApplicationTest, MayNotExposeWithoutAKey) {
+  ask(Request::Kind::expose, 0, 1);
+  EXPECT_FALSE(application_->fault().empty());
+}
+
 TEST_F(ApplicationTest, KeepsEachConnectionUntilNothingRefersToItsMemory) {
   ask(Request::Kind::receive, 1, 0);
   application_->leave();

@@ -123,6 +123,14 @@ class ClientPort {
   /// Call after sleeping. Returns false if the host engine has ended.
   bool disarm();
 
+  /// Keys of exposures. The lock of its core guards them.
+  bool has_key() const noexcept { return page_.keys.given.load(std::memory_order_acquire) != keys_taken_; }
+  /// Returns the next key. Read it before the request that uses it up: the host engine then replaces it.
+  std::uint64_t next_key() const noexcept {
+    return page_.keys.keys[keys_taken_ % kKeysAhead].load(std::memory_order_relaxed);
+  }
+  void use_key() noexcept { ++keys_taken_; }
+
   ClientSpares spares;
   std::unique_ptr<ClientActive> active;  // null: takes no active messages
 
@@ -143,6 +151,7 @@ class ClientPort {
   std::deque<engine::Completion> drained_;  // to be delivered before those in the queue
   std::atomic<std::size_t> drained_count_{0};
   PortPage& page_;
+  std::uint64_t keys_taken_ = 0;
   const std::atomic<std::uint64_t>& losses_;
   std::atomic<std::uint64_t> losses_seen_{0};
   std::atomic<bool> watches_losses_{false};

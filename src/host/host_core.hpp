@@ -3,7 +3,8 @@
 // (docs/host.md). Operations go through a ring in shared memory, and return as events. Neither side makes system calls
 // for them, except to wake a sleeper.
 //
-// Receives and exposures reach the engine before the call returns, so a message sent afterwards finds them.
+// Receives reach the engine before the call returns, so a message sent afterwards finds them. Exposures have keys that
+// the engine gave in advance. A put or get that arrives before its exposure is repeated (engine/exposures.hpp).
 //
 // Memory: the host engine accesses memory that lies in the shared memory, such as net buffers allocated after their
 // machine started. Other memory is copied, at submission or when the event is taken.
@@ -114,7 +115,7 @@ class HostCore final : public engine::Core {
   ClientPort& find(engine::PortHandle port) const;
   Result<engine::PortHandle> open(std::uint32_t first, std::uint32_t count, std::uint32_t& number);
   Status submit(const Submission& submission, Request request, engine::OperationHandle& operation,
-                std::uint64_t* number = nullptr);
+                std::uint64_t* number = nullptr, std::uint64_t* key = nullptr);
   Status transfer(engine::PortHandle port, Request::Kind kind, const engine::Transfer& transfer,
                   engine::OperationHandle& operation);
   Status push(const Request& request);

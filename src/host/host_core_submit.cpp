@@ -117,19 +117,18 @@ Status HostCore::expose(engine::PortHandle port, const engine::Exposure& exposur
                               .takes_bytes = exposure.is_writable};
   const Request request{.kind = static_cast<std::uint8_t>(Request::Kind::expose),
                         .flags = exposure.is_writable ? Request::kIsWritable : std::uint8_t{0}};
-  const std::scoped_lock calls(call_mutex_);
-  std::uint64_t number = 0;
-  if (const Status status = submit(submission, request, operation, &number); status != Status::ok) return status;
-  const Status status = wait_for_reply(number, key);
-  if (status == Status::ok) return status;
-  const std::scoped_lock lock(mutex_);
-  if (ClientOperation* const refused = operations_.find(ClientOperations::name_of(operation))) end(*refused);
-  return status;
+  for (;;) {
+    const Status status = submit(submission, request, operation, nullptr, &key);
+    if (status != Status::not_available) return status;
+    const Status given = ask_and_wait(port, {.kind = static_cast<std::uint8_t>(Request::Kind::give_keys)});
+    if (given != Status::ok) return given;
+  }
 }
 
-/// Fills in the common fields and submits the request. On failure nothing was taken.
+/// Fills in the common fields and submits the request. On failure nothing was taken. `key` gets the next key of the
+/// port's shelf; `not_available` if there is none.
 Status HostCore::submit(const Submission& submission, Request request, engine::OperationHandle& operation,
-                        std::uint64_t* number) {
+                        std::uint64_t* number, std::uint64_t* key) {
   if (submission.length > bytes_of(submission.memory)) return Status::invalid;
   if (submission.length == 0 && !submission.may_be_empty) return Status::invalid;
   std::byte* block = nullptr;
@@ -143,8 +142,11 @@ Status HostCore::submit(const Submission& submission, Request request, engine::O
     }
   }
   std::unique_lock lock(mutex_);
-  ClientOperation* const made = operations_.take();
-  Status status = made != nullptr ? Status::ok : Status::no_memory;
+  ClientPort& port = *ports_[submission.port.slot];
+  const bool has_key = key == nullptr || port.has_key();
+  if (key != nullptr && has_key) *key = port.next_key();
+  ClientOperation* const made = has_key ? operations_.take() : nullptr;
+  Status status = !has_key ? Status::not_available : made != nullptr ? Status::ok : Status::no_memory;
   if (made != nullptr) {
     made->cookie = submission.cookie;
     made->memory = submission.memory;
@@ -162,6 +164,7 @@ Status HostCore::submit(const Submission& submission, Request request, engine::O
     operation.at = base::MonotonicClock::now();  // before the operation can end, in another process
     status = push(request);
     if (status != Status::ok) operations_.release(*made);
+    if (status == Status::ok && key != nullptr) port.use_key();
     if (number != nullptr) *number = requests_->produced();
   }
   lock.unlock();

@@ -88,10 +88,12 @@ TEST_F(HostileApplication, OpensNoPortInAnothersName) {
 
 TEST_F(HostileApplication, IsDetachedForARequestThatNoLibraryWrites) {
   using Change = std::function<void(Request&)>;
+  const auto kind_of = [](Request::Kind kind) { return static_cast<std::uint8_t>(kind); };
   const Change changes[] = {
-      [](Request& request) { request.kind = 6; },  // an active message from a port that takes none
-      [](Request& request) { request.kind = 9; },
-      [](Request& request) { request.kind = 13; },
+      [&](Request& request) { request.kind = kind_of(Request::Kind::active); },  // from a port that takes none
+      [&](Request& request) { request.kind = kind_of(Request::Kind::set_segment); },
+      [&](Request& request) { request.kind = kind_of(Request::Kind::expose); },  // without a key
+      [&](Request& request) { request.kind = kind_of(Request::Kind::leave) + 1; },
       [](Request& request) { request.kind = 255; },
       [](Request& request) { request.operation = kOperationsMax; },
       [](Request& request) { request.operation = ~0ULL; },

@@ -18,13 +18,14 @@
 
 namespace fairlead::host {
 
-inline constexpr std::uint64_t kVersion = 7;
+inline constexpr std::uint64_t kVersion = 8;
 inline constexpr std::uint32_t kPortsMax = 256;                           // per application and engine
 inline constexpr std::uint32_t kOperationsMax = 65536;                    // pending, per application and engine
 inline constexpr std::uint32_t kEventsMax = 65536;                        // reserved, per port
 inline constexpr std::uint32_t kEventsOfAllMax = kPortsMax * kEventsMax;  // per application and engine
 inline constexpr std::uint32_t kPortNumbersMax = 65536;  // from which a call lets the host engine choose one
 inline constexpr std::uint32_t kRequestsMax = 1024;      // in the ring
+inline constexpr std::uint32_t kKeysAhead = 32;          // of exposures, per port
 inline constexpr std::uint32_t kMessagesInReceiveMax = 65536;
 
 /// An address in the form that both sides use.
@@ -40,10 +41,11 @@ struct Request {
   enum class Kind : std::uint8_t {
     receive,
     send,
-    expose,
+    expose,  // under the next key of the port's shelf
     put,
     get,
     cancel,
+    give_keys,    // puts keys on the port's shelf
     active,       // an active message (active_request.hpp)
     activate,     // makes the port accept active messages; `offset`: its ActiveMemory
     set_access,   // from whom
@@ -88,13 +90,21 @@ static_assert(std::is_trivially_copyable_v<Event> && sizeof(Event) == 64);
 struct ReplyCell {
   queue::SleepFlag caller;               // the waiting application's
   std::atomic<std::uint64_t> served{0};  // requests that are handled; released after status and key
-  // The result of the last request that has one: expose, cancel, activate to leave. One is in progress at a time.
+  // The result of the last request that has one: cancel, give_keys, activate to leave. One is in progress at a time.
   std::atomic<std::uint64_t> status{0}, key{0};
+};
+
+/// Keys of exposures that the port gets in advance, so that an exposure need not wait for the host engine. The
+/// application uses them in order, and the host engine replaces them.
+struct KeyShelf {
+  std::atomic<std::uint64_t> given{0};  // in total; the one with number n is at keys[n % kKeysAhead]
+  std::array<std::atomic<std::uint64_t>, kKeysAhead> keys{};
 };
 
 struct PortPage {
   queue::SleepFlag sleeper;                                              // the application's
   alignas(queue::kLinePairBytes) std::atomic<std::uint64_t> dropped{0};  // messages that found no buffer
+  alignas(queue::kLinePairBytes) KeyShelf keys;
 };
 
 struct SharedPage {

@@ -27,6 +27,9 @@
 namespace fairlead::host {
 namespace {
 
+// An idle thread polls longer than a waiter in an application: several threads may stand between it and the next
+// request, and each of them may wait for a processor. In times `spin`.
+constexpr int kSpinsOfIdle = 6;
 // After so many passes without work the sockets are polled, because a parked application may have sent a nudge.
 constexpr std::uint32_t kPassesBetweenLooks = 8;
 // The longest time between polls of the sockets while an application is awake, and while others are parked: these wait
@@ -117,7 +120,7 @@ Service::Service(ServiceOptions options, base::FileDescriptor poll, base::FileDe
       engines_(routes_, thread, options_.engine,
                {.engines_max = options_.engines_max, .applications_max = options_.applications_max}),
       next_number_(Routes::first_number(thread) + kFirstApplication),
-      linger_(std::chrono::microseconds(options_.engine.get(engine::Option::spin))),
+      linger_(kSpinsOfIdle * std::chrono::microseconds(options_.engine.get(engine::Option::spin))),
       wait_(options_.engine.wait(), linger_) {}
 
 Service::~Service() = default;

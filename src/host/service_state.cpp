@@ -14,7 +14,7 @@ namespace fairlead::host {
 namespace {
 
 constexpr std::uint64_t kMark = 0x6574'6174'5364'6166;  // "fadState"
-constexpr std::uint32_t kStateVersion = 6;              // raised with each change of the format
+constexpr std::uint32_t kStateVersion = 7;              // raised with each change of the format
 
 struct Head {
   std::uint64_t mark = kMark;
@@ -64,8 +64,16 @@ void fields(Archive& archive, DeferredState& deferred) {
   archive(deferred.request, deferred.serial);
 }
 template <typename Archive>
+void fields(Archive& archive, BlankState& blank) {
+  archive(blank.slot, blank.generation);
+}
+template <typename Archive>
+void fields(Archive& archive, KeysState& keys) {
+  archive(keys.given, keys.blanks);
+}
+template <typename Archive>
 void fields(Archive& archive, ApplicationPortState& port) {
-  archive(port.index, port.slot, port.generation, port.socket, port.events, port.deferred, port.active);
+  archive(port.index, port.slot, port.generation, port.socket, port.events, port.deferred, port.keys, port.active);
 }
 template <typename Archive>
 void fields(Archive& archive, ApplicationState& one) {
@@ -94,7 +102,10 @@ bool is_sound(const ApplicationState& one) {
            pending.offset <= one.memory_bytes && pending.length != 0 &&
            pending.length <= one.memory_bytes - pending.offset && pending.port < kPortsMax && pending.events != 0;
   };
-  const auto is_port = [](const ApplicationPortState& port) { return port.index < kPortsMax && port.socket >= 0; };
+  const auto is_port = [](const ApplicationPortState& port) {
+    return port.index < kPortsMax && port.socket >= 0 && port.keys.blanks.size() <= kKeysAhead &&
+           port.keys.blanks.size() <= port.keys.given;
+  };
   const bool are_pairs_whole = !one.pairs || (one.pairs->socket >= 0 && one.pairs->rings >= 0 &&
                                               one.pairs->memory >= 0 && one.pairs->memory_bytes <= kRegisteredBytesMax);
   return one.socket >= 0 && one.memory >= 0 && are_pairs_whole && std::ranges::all_of(one.pending, is_inside) &&

@@ -36,12 +36,23 @@ struct DeferredState {
   std::uint64_t serial = 0;
 };
 
+/// A key that the application has not used yet, at the engine.
+struct BlankState {
+  std::uint32_t slot = 0, generation = 0;
+};
+
+struct KeysState {
+  std::uint64_t given = 0;
+  std::vector<BlankState> blanks;  // of the last keys given, in order
+};
+
 struct ApplicationPortState {
   std::uint32_t index = 0;
   std::uint32_t slot = 0, generation = 0;  // at the engine
   std::int32_t socket = -1;
   queue::Producer::Position events;
   std::vector<DeferredState> deferred;
+  KeysState keys;
   std::optional<ServedActiveState> active;
 };
 

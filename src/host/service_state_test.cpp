@@ -41,6 +41,7 @@ ServiceState example() {
   ApplicationPortState& port = application.ports.emplace_back();
   port.index = 2;
   port.socket = 11;
+  port.keys = {.given = 40, .blanks = {{.slot = 2, .generation = 5}, {.slot = 3, .generation = 7}}};
   port.deferred.push_back({.request = {.operation = 4, .status = 3}, .serial = 5});
   ServedActiveState& active = port.active.emplace();
   active.memory = Layout::head_bytes();
@@ -69,6 +70,7 @@ TEST(ServiceStateTest, WhatWasSavedIsRead) {
   auto read = decode_state(bytes);
   ASSERT_TRUE(read.has_value()) << read.error().message;
   EXPECT_EQ(encode(*read), bytes);
+  EXPECT_EQ(read->applications.at(0).ports.at(0).keys.blanks.at(1).generation, 7u);
   EXPECT_EQ(read->applications.at(0).ports.at(0).deferred.at(0).request.operation, 4u);
   EXPECT_EQ(read->engines.at(0).engine.link.peers.at(0).slot, 3u);
   EXPECT_EQ(read->threads, 3u);
@@ -128,6 +130,10 @@ TEST(ServiceStateTest, WhatNoneCanHaveIsRefused) {
   EXPECT_NE(error_after([](ServiceState& state) { state.applications[0].pending[0].offset = 0; }), "none");
   EXPECT_NE(error_after([](ServiceState& state) { state.applications[0].pending[0].index = kOperationsMax; }), "none");
   EXPECT_NE(error_after([](ServiceState& state) { state.applications[0].ports[0].index = kPortsMax; }), "none");
+  EXPECT_NE(error_after([](ServiceState& state) { state.applications[0].ports[0].keys.given = 1; }), "none")
+      << "two are left";
+  EXPECT_NE(error_after([](ServiceState& state) { state.applications[0].ports[0].keys.blanks.resize(kKeysAhead + 1); }),
+            "none");
 }
 
 }  // namespace
