@@ -19,8 +19,12 @@ class RepeatedTransfers {
   static constexpr base::Duration kAfter = std::chrono::microseconds(200);
   static constexpr std::uint32_t kInPass = 16;
 
-  /// `name` is of an operation that is not in the queue.
-  void add(std::uint64_t name, base::Instant now) { waiting_.push({now + kAfter, name}); }
+  /// `name` is of an operation that is not in the queue. Returns false if there is no memory.
+  [[nodiscard]] bool add(std::uint64_t name, base::Instant now) {
+    if (!waiting_.has_room(1)) return false;
+    waiting_.push({now + kAfter, name});
+    return true;
+  }
   bool is_empty() const { return waiting_.empty(); }
   /// Returns the name of the next one that is due; 0 if there is none. Its operation may have ended.
   std::uint64_t take_due(base::Instant now) {

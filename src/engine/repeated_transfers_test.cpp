@@ -15,8 +15,8 @@ namespace {
 TEST(RepeatedTransfers, AreDueInOrderAfterTheirTime) {
   RepeatedTransfers repeated;
   EXPECT_EQ(repeated.take_due(base::Instant(1s)), 0u);
-  repeated.add(5, base::Instant(1s));
-  repeated.add(6, base::Instant(1s + 1us));
+  EXPECT_TRUE(repeated.add(5, base::Instant(1s)));
+  EXPECT_TRUE(repeated.add(6, base::Instant(1s + 1us)));
   EXPECT_EQ(repeated.take_due(base::Instant(1s + RepeatedTransfers::kAfter - 1ns)), 0u);
   EXPECT_EQ(repeated.take_due(base::Instant(1s + RepeatedTransfers::kAfter)), 5u);
   EXPECT_EQ(repeated.take_due(base::Instant(1s + RepeatedTransfers::kAfter)), 0u);

@@ -105,11 +105,11 @@ Status Transfers::request(std::uint32_t slot, base::Instant now) {
 
 // Requests that came early -------------------------------------------------------------------------------------------
 
-void Transfers::await_exposure(std::uint32_t slot, base::Instant now) {
+/// Returns false if there is no memory.
+bool Transfers::await_exposure(std::uint32_t slot, base::Instant now) {
   Operation& operation = context_.operations[slot];
-  operation.is_to_repeat = true;
   if (operation.repeat_until == base::Instant{}) operation.repeat_until = now + context_.give_up_after();
-  repeated_.add(context_.operations.name_of(slot), now);
+  return operation.is_to_repeat = repeated_.add(context_.operations.name_of(slot), now);
 }
 
 std::uint32_t Transfers::repeat(base::Instant now) {
@@ -134,8 +134,8 @@ Status Transfers::ask_again(std::uint32_t slot, base::Instant now) {
   operation.is_to_repeat = false;
   if (now >= operation.repeat_until) return Status::stale;
   const Status status = operation.is_link_pending ? Status::again : request(slot, now);
-  if (status == Status::again) await_exposure(slot, now);
-  return status == Status::again ? Status::ok : status;
+  if (status != Status::again) return status;
+  return await_exposure(slot, now) ? Status::ok : Status::no_memory;
 }
 
 std::uint32_t Transfers::deliver_answer(const link::Delivery& delivery, bool has_place) {
@@ -165,12 +165,12 @@ std::uint32_t Transfers::deliver_done(const link::Delivery& delivery, base::Inst
     ++context_.counters.dropped_late_answer;
     return kNone;
   }
-  if (done.status == std::to_underlying(Status::again)) {
-    await_exposure(slot_of(done.cookie), now);
-    return kNone;
-  }
+  const bool is_early = done.status == std::to_underlying(Status::again);
+  if (is_early && await_exposure(slot_of(done.cookie), now)) return kNone;
   operation->is_answer_pending = false;
-  if (done.status != 0) {
+  if (is_early) {
+    operation->status = Status::no_memory;
+  } else if (done.status != 0) {
     operation->status =
         done.status <= std::to_underlying(Status::system) ? static_cast<Status>(done.status) : Status::system;
   } else if (operation->kind == OperationKind::put) {

@@ -50,7 +50,7 @@ class Transfers {
   Status carry_out_here(std::uint32_t slot, const Transfer& transfer, base::Instant now);
   Status ask(std::uint32_t slot, const Transfer& transfer, base::Instant now);
   Status request(std::uint32_t slot, base::Instant now);
-  void await_exposure(std::uint32_t slot, base::Instant now);
+  bool await_exposure(std::uint32_t slot, base::Instant now);
   Status ask_again(std::uint32_t slot, base::Instant now);
   std::uint32_t take_exposure(const link::Delivery& delivery, OperationKind kind, std::uint64_t length,
                               base::Instant now);

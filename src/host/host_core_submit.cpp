@@ -119,6 +119,12 @@ Status HostCore::expose(engine::PortHandle port, const engine::Exposure& exposur
                         .flags = exposure.is_writable ? Request::kIsWritable : std::uint8_t{0}};
   for (;;) {
     const Status status = submit(submission, request, operation, nullptr, &key);
+    if (status == Status::again) {  // a full ring
+      host_.wake();
+      look_for_end();
+      std::this_thread::yield();
+      continue;
+    }
     if (status != Status::not_available) return status;
     const Status given = ask_and_wait(port, {.kind = static_cast<std::uint8_t>(Request::Kind::give_keys)});
     if (given != Status::ok) return given;
@@ -142,9 +148,8 @@ Status HostCore::submit(const Submission& submission, Request request, engine::O
     }
   }
   std::unique_lock lock(mutex_);
-  ClientPort& port = *ports_[submission.port.slot];
-  const bool has_key = key == nullptr || port.has_key();
-  if (key != nullptr && has_key) *key = port.next_key();
+  const bool has_key = key == nullptr || find(submission.port).has_key();
+  if (key != nullptr && has_key) *key = find(submission.port).next_key();
   ClientOperation* const made = has_key ? operations_.take() : nullptr;
   Status status = !has_key ? Status::not_available : made != nullptr ? Status::ok : Status::no_memory;
   if (made != nullptr) {
@@ -164,7 +169,7 @@ Status HostCore::submit(const Submission& submission, Request request, engine::O
     operation.at = base::MonotonicClock::now();  // before the operation can end, in another process
     status = push(request);
     if (status != Status::ok) operations_.release(*made);
-    if (status == Status::ok && key != nullptr) port.use_key();
+    if (status == Status::ok && key != nullptr) find(submission.port).use_key();
     if (number != nullptr) *number = requests_->produced();
   }
   lock.unlock();

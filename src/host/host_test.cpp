@@ -16,6 +16,7 @@
 #include <fstream>
 #include <string>
 #include <thread>
+#include <unordered_set>
 #include <vector>
 
 #include "base/child_for_tests.hpp"
@@ -131,6 +132,22 @@ TEST_F(Host, AKeyMayBeUsedByAnybodyAtOnce) {
   }
   owner->close_port(exposed);
   initiator->close_port(active);
+}
+
+TEST_F(Host, ExposuresWaitForRoomInTheRing) {
+  const auto core = attach();
+  const PortHandle port = core->open_port(7).value();
+  constexpr std::uint32_t kMany = 3 * kRequestsMax;
+  ASSERT_EQ(core->reserve_events(port, kMany), Status::ok);
+  std::unordered_set<std::uint64_t> keys;
+  for (std::uint32_t i = 0; i < kMany; ++i) {
+    engine::OperationHandle operation;
+    std::uint64_t key = 0;
+    ASSERT_EQ(core->expose(port, {.memory = memory_, .length = bytes_.size(), .is_writable = true}, operation, key),
+              Status::ok);
+    EXPECT_TRUE(keys.insert(key).second) << "given twice";
+  }
+  core->close_port(port);
 }
 
 TEST_F(Host, ItsEndEndsAWaitForNothing) {
