@@ -445,22 +445,74 @@ TEST_F(EarlyBulk, EndsWithItsPeer) {
   EXPECT_EQ(status_at_a(), Status::restarted);
 }
 
-TEST_F(EarlyBulk, InsideAnEngineTheCallerIsToComeAgain) {
-  passive_ = pattern(100, 1);
-  active_piece_ = piece(passive_);
-  ASSERT_EQ(b().engine->messages().exposures().add_blank(b().port, blank_, key_), Status::ok);
-  OperationHandle name;
-  EXPECT_EQ(b().engine->messages().transfer(b().port, OperationKind::put,
-                                            {.target = b().remote(),
-                                             .target_epoch = b().engine->epoch(),
-                                             .key = key_,
-                                             .memory = {&active_piece_, 1},
-                                             .length = 100,
-                                             .cookie = 6},
-                                            name, now_),
-            Status::again);
-  EXPECT_EQ(b().engine->messages().use().operations, 1u) << "the blank";
+TEST_F(EarlyBulk, IsRepeatedFewTimes) {
+  start_early(OperationKind::put, 1000);
+  run(6s);
+  EXPECT_EQ(status_at_a(), Status::stale);
+  EXPECT_LT(b().engine->messages().counters().asked_early, 25u);
+}
+
+// Both ports are of one engine.
+class EarlyBulkInside : public EarlyBulk {
+ protected:
+  void start_inside(OperationKind kind, std::size_t size) {
+    passive_ = pattern(size, 1);
+    active_ = pattern(size, 2);
+    before_ = kind == OperationKind::put ? active_ : passive_;
+    passive_piece_ = piece(passive_);
+    active_piece_ = piece(active_);
+    ASSERT_EQ(b().engine->messages().exposures().add_blank(b().port, blank_, key_), Status::ok);
+    ASSERT_EQ(b().engine->messages().transfer(b().port, kind,
+                                              {.target = b().remote(),
+                                               .target_epoch = b().engine->epoch(),
+                                               .key = key_,
+                                               .memory = {&active_piece_, 1},
+                                               .length = active_.size(),
+                                               .cookie = 6},
+                                              name_, now_),
+              Status::ok);
+    run(50ms);
+    EXPECT_TRUE(b().events().empty());
+  }
+  std::uint32_t operations() { return b().engine->messages().use().operations; }
+
+  OperationHandle name_;
+};
+
+TEST_F(EarlyBulkInside, IsDoneWhenTheExposureIsThere) {
+  for (const OperationKind kind : {OperationKind::put, OperationKind::get}) {
+    for (const std::size_t size : {1, 1000, 30'000'000}) {
+      start_inside(kind, size);
+      ASSERT_EQ(expose(kind == OperationKind::put), Status::ok);
+      run(200ms);
+      const auto events = b().events();
+      ASSERT_EQ(events.size(), 2u) << size;
+      for (const Completion& event : events) EXPECT_EQ(event.status, Status::ok);
+      EXPECT_EQ(kind == OperationKind::put ? passive_ : active_, before_);
+      EXPECT_EQ(operations(), 0u);
+    }
+  }
+}
+
+TEST_F(EarlyBulkInside, IsStaleIfThereNeverIsOne) {
+  start_inside(OperationKind::get, 100);
+  run(10s);
+  const auto events = b().events();
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0].status, Status::stale);
+  EXPECT_EQ(operations(), 1u) << "the blank";
+}
+
+TEST_F(EarlyBulkInside, CanBeCancelled) {
+  start_inside(OperationKind::put, 100);
+  EXPECT_TRUE(b().engine->cancel(b().port, name_, now_));
+  const auto events = b().events();
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0].status, Status::canceled);
+  ASSERT_EQ(expose(true), Status::ok);
+  run(1s);
   EXPECT_TRUE(b().events().empty());
+  b().engine->check();
 }
 
 TEST_F(TwoEngines, APeerThatIsNotThereEndsEachSendWithItsCause) {

@@ -256,7 +256,7 @@ void Messages::progress(base::Instant now) {
     exposures_.retry_withdrawals(now);
   answers_.retry(now);
   if (transfers_.is_repeating()) [[unlikely]]
-    for (std::uint32_t failed; (failed = transfers_.repeat(now)) != kNone;) settle(failed, now);
+    transfers_.repeat(now, [&](std::uint32_t failed) { settle(failed, now); });
   if (now >= awaited_.next_deadline()) [[unlikely]]
     awaited_.ask(now);
 }

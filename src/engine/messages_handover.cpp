@@ -92,7 +92,7 @@ Result<> MessagesHandover::restore(const OperationState& saved, base::Instant no
   ++context_.ports[operation.port].operations;
   if (operation.has_patience) messages_.patience_.grant(name, now);
   if (operation.kind != OperationKind::receive && operation.is_in_chain) messages_.awaited_.add(slot, now);
-  if (operation.is_to_repeat && !messages_.transfers_.repeated_.add(name, now))
+  if (operation.is_to_repeat && !messages_.transfers_.repeated_.add(name, 0, now))
     return base::cannot_restore("there is no memory for a transfer that is to be repeated");
   return {};
 }

@@ -15,14 +15,26 @@ namespace {
 TEST(RepeatedTransfers, AreDueInOrderAfterTheirTime) {
   RepeatedTransfers repeated;
   EXPECT_EQ(repeated.take_due(base::Instant(1s)), 0u);
-  EXPECT_TRUE(repeated.add(5, base::Instant(1s)));
-  EXPECT_TRUE(repeated.add(6, base::Instant(1s + 1us)));
+  EXPECT_TRUE(repeated.add(5, 0, base::Instant(1s)));
+  EXPECT_TRUE(repeated.add(6, 0, base::Instant(1s + 1us)));
   EXPECT_EQ(repeated.take_due(base::Instant(1s + RepeatedTransfers::kAfter - 1ns)), 0u);
   EXPECT_EQ(repeated.take_due(base::Instant(1s + RepeatedTransfers::kAfter)), 5u);
   EXPECT_EQ(repeated.take_due(base::Instant(1s + RepeatedTransfers::kAfter)), 0u);
   EXPECT_FALSE(repeated.is_empty());
   EXPECT_EQ(repeated.take_due(base::Instant(2s)), 6u);
   EXPECT_TRUE(repeated.is_empty());
+}
+
+TEST(RepeatedTransfers, WaitTwiceAsLongEachTime) {
+  EXPECT_EQ(RepeatedTransfers::delay(0), RepeatedTransfers::kAfter);
+  EXPECT_EQ(RepeatedTransfers::delay(3), 8 * RepeatedTransfers::kAfter);
+  EXPECT_EQ(RepeatedTransfers::delay(~0U), 4096 * RepeatedTransfers::kAfter);
+  RepeatedTransfers repeated;
+  EXPECT_TRUE(repeated.add(5, 3, base::Instant(1s)));
+  EXPECT_TRUE(repeated.add(6, 0, base::Instant(1s)));
+  EXPECT_EQ(repeated.take_due(base::Instant(1s + 7 * RepeatedTransfers::kAfter)), 6u);
+  EXPECT_EQ(repeated.take_due(base::Instant(1s + 7 * RepeatedTransfers::kAfter)), 0u);
+  EXPECT_EQ(repeated.take_due(base::Instant(1s + 8 * RepeatedTransfers::kAfter)), 5u);
 }
 
 class RepeatedTransfersOfPair : public EnginePair {
@@ -65,6 +77,25 @@ TEST_F(RepeatedTransfersOfPair, APeerThatSaysItOftenHasItRepeatedOnce) {
   now_ += RepeatedTransfers::kAfter;
   for (int step = 0; step < 4; ++step) pass();
   EXPECT_EQ(asked(), before + 1);
+}
+
+TEST_F(RepeatedTransfersOfPair, ThoseThatHaveEndedDelayNoOther) {
+  const auto put_and_hear = [&] {
+    const OperationHandle operation = put();
+    for (int step = 0; step < 8; ++step) {
+      near_.engine->progress(now_);
+      far_.engine->progress(now_);
+    }
+    return operation;
+  };
+  constexpr std::uint64_t kEnded = 100;
+  for (std::uint64_t i = 0; i < kEnded; ++i) EXPECT_TRUE(near_.engine->cancel(near_.port, put_and_hear(), now_));
+  put_and_hear();
+  ASSERT_EQ(asked(), kEnded + 1);
+  now_ += RepeatedTransfers::kAfter;
+  near_.engine->progress(now_);
+  far_.engine->progress(now_);
+  EXPECT_EQ(asked(), kEnded + 2);
 }
 
 TEST_F(RepeatedTransfersOfPair, AreFewInAPass) {

@@ -24,7 +24,7 @@ Status Transfers::submit(PortHandle handle, OperationKind kind, const Transfer& 
   const std::uint32_t slot = make(handle, kind, transfer);
   if (slot == kNone) return Status::no_memory;
   handle_out = context_.operations.handle_of(slot);
-  const Status status = is_loopback ? carry_out_here(slot, transfer, now) : ask(slot, transfer, now);
+  const Status status = is_loopback ? start_here(slot, now) : ask(slot, transfer, now);
   if (status != Status::ok) context_.operations.release(slot);
   return status;
 }
@@ -36,17 +36,26 @@ std::uint32_t Transfers::make(PortHandle port, OperationKind kind, const Transfe
   operation.memory = transfer.memory;
   operation.length = transfer.length;
   operation.other = transfer.target;
+  operation.asked_key = transfer.key ^ transfer.target_epoch;
   return slot;
+}
+
+/// Returns `no_memory` if it can neither be done nor wait.
+Status Transfers::start_here(std::uint32_t slot, base::Instant now) {
+  if (carry_out_here(slot, now) != Status::again) return Status::ok;
+  context_.operations[slot].is_answer_pending = true;
+  return await_exposure(slot, now) ? Status::ok : Status::no_memory;
 }
 
 /// Both ends are in this engine: copies once, in several turns if it is long, and produces both events. Returns `again`
 /// if the exposure is not there yet; other results are events.
-Status Transfers::carry_out_here(std::uint32_t slot, const Transfer& transfer, base::Instant now) {
+Status Transfers::carry_out_here(std::uint32_t slot, base::Instant now) {
   const Operation& active = context_.operations[slot];
   const bool is_put = active.kind == OperationKind::put;
   std::uint32_t exposure = kNone;
   const auto kind = is_put ? OperationKind::expose_writable : OperationKind::expose_readable;
-  const Status status = exposures_.take(transfer.key, transfer.target.port, kind, active.length, exposure);
+  const Status status =
+      exposures_.take(active.asked_key ^ context_.epoch, active.other.port, kind, active.length, exposure);
   if (status == Status::again) return status;
   if (status != Status::ok) {
     context_.operations.complete(slot, status, 0, now);
@@ -67,7 +76,6 @@ Status Transfers::carry_out_here(std::uint32_t slot, const Transfer& transfer, b
 
 Status Transfers::ask(std::uint32_t slot, const Transfer& transfer, base::Instant now) {
   Operation& operation = context_.operations[slot];
-  operation.asked_key = transfer.key ^ transfer.target_epoch;
   const Status resolved = context_.transports->resolve(transfer.target.engine, now, operation.peer);
   if (resolved != Status::ok) return resolved;
   operation.is_answer_pending = true;
@@ -109,40 +117,53 @@ Status Transfers::request(std::uint32_t slot, base::Instant now) {
 bool Transfers::await_exposure(std::uint32_t slot, base::Instant now) {
   Operation& operation = context_.operations[slot];
   if (operation.repeat_until == base::Instant{}) operation.repeat_until = now + context_.give_up_after();
-  return operation.is_to_repeat = repeated_.add(context_.operations.name_of(slot), now);
+  return operation.is_to_repeat = repeated_.add(context_.operations.name_of(slot), operation.repeats, now);
 }
 
-std::uint32_t Transfers::repeat(base::Instant now) {
-  if (answers_.is_held()) return kNone;  // else a handover would wait for it
-  for (std::uint32_t left = RepeatedTransfers::kInPass; left > 0; --left) {
-    const std::uint64_t name = repeated_.take_due(now);
-    if (name == 0) return kNone;
-    Operation* const operation = context_.operations.find(name);
-    if (operation == nullptr) continue;
-    const Status status = ask_again(slot_of(name), now);
-    if (status == Status::ok) continue;
-    operation->is_answer_pending = false;
-    operation->status = status;
-    return slot_of(name);
+/// Returns whether the caller has to end the operation; its status then tells why.
+bool Transfers::has_failed(std::uint32_t slot, base::Instant now) {
+  Operation& operation = context_.operations[slot];
+  operation.is_to_repeat = false;
+  ++operation.repeats;
+  const bool is_inside = is_here(operation);
+  const Status status = ask_again(slot, now);
+  if (status == Status::ok) return false;
+  if (is_inside) {
+    context_.operations.complete(slot, status, 0, now);
+    return false;
   }
-  return kNone;
+  operation.is_answer_pending = false;
+  operation.status = status;
+  return true;
 }
 
 /// Returns why the transfer has failed; ok if it has not yet.
 Status Transfers::ask_again(std::uint32_t slot, base::Instant now) {
-  Operation& operation = context_.operations[slot];
-  operation.is_to_repeat = false;
+  const Operation& operation = context_.operations[slot];
   if (now >= operation.repeat_until) return Status::stale;
-  const Status status = operation.is_link_pending ? Status::again : request(slot, now);
+  Status status = Status::again;
+  if (is_here(operation)) {
+    if (local_.takes_turns(operation.length) && !local_.reserve()) return Status::no_memory;
+    status = carry_out_here(slot, now);
+  } else if (!operation.is_link_pending) {
+    status = request(slot, now);
+  }
   if (status != Status::again) return status;
   return await_exposure(slot, now) ? Status::ok : Status::no_memory;
+}
+
+bool Transfers::cancel_here(std::uint32_t slot, base::Instant now) {
+  const Operation& operation = context_.operations[slot];
+  if (!operation.is_to_repeat || !is_here(operation)) return false;
+  context_.operations.complete(slot, Status::canceled, 0, now);
+  return true;
 }
 
 std::uint32_t Transfers::deliver_answer(const link::Delivery& delivery, bool has_place) {
   const std::uint64_t name = delivery.envelope.cookie;
   Operation* const get = context_.operations.find(name);
   if (get == nullptr || get->kind != OperationKind::get || !get->is_answer_pending || get->is_busy ||
-      get->peer != delivery.peer) {
+      get->is_to_repeat || get->peer != delivery.peer) {
     ++context_.counters.dropped_late_answer;
     return kNone;
   }

@@ -40,18 +40,34 @@ class Transfers {
   bool end_placed(std::uint32_t slot, const link::Delivery& delivery, base::Instant now);
 
   bool is_repeating() const { return !repeated_.is_empty(); }
-  /// Requests again those that are due. Returns the next one to end because that has failed; kNone if there is none.
-  std::uint32_t repeat(base::Instant now);
+  /// Requests again those that are due. `end(slot)` ends one that has failed.
+  template <typename End>
+  void repeat(base::Instant now, End&& end) {
+    if (answers_.is_held()) return;  // else a handover would wait for it
+    std::uint32_t left = RepeatedTransfers::kInPass;
+    for (std::uint32_t looks = RepeatedTransfers::kLooksInPass; left > 0 && looks > 0; --looks) {
+      const std::uint64_t name = repeated_.take_due(now);
+      if (name == 0) return;
+      if (context_.operations.find(name) == nullptr) continue;
+      --left;
+      if (has_failed(slot_of(name), now)) end(slot_of(name));
+    }
+  }
+  /// Ends a transfer inside this engine that waits to be repeated. Returns false if it is none.
+  bool cancel_here(std::uint32_t slot, base::Instant now);
 
  private:
   friend class MessagesHandover;
 
   std::uint32_t make(PortHandle port, OperationKind kind, const Transfer& transfer);
-  Status carry_out_here(std::uint32_t slot, const Transfer& transfer, base::Instant now);
+  bool is_here(const Operation& operation) const { return operation.other.engine == context_.address; }
+  Status start_here(std::uint32_t slot, base::Instant now);
+  Status carry_out_here(std::uint32_t slot, base::Instant now);
   Status ask(std::uint32_t slot, const Transfer& transfer, base::Instant now);
   Status request(std::uint32_t slot, base::Instant now);
   bool await_exposure(std::uint32_t slot, base::Instant now);
   Status ask_again(std::uint32_t slot, base::Instant now);
+  bool has_failed(std::uint32_t slot, base::Instant now);
   std::uint32_t take_exposure(const link::Delivery& delivery, OperationKind kind, std::uint64_t length,
                               base::Instant now);
 

@@ -249,9 +249,12 @@ void Application::start(ApplicationPort& port, const Request& request) {
   if (is_exposure && port.keys.count() <= kKeysAhead / 2) give_keys(port);
 }
 
-/// Fills the port's shelf, as far as the engine has operations. Each key is one.
+/// Fills the port's shelf. Each key is an operation of the engine: all together take a quarter of what the application
+/// has for certain. Beyond that, a port gets one at a time.
 void Application::give_keys(ApplicationPort& port) {
-  while (port.keys.count() < kKeysAhead && engine_->shares.take(posted_)) {
+  const std::uint64_t most = std::min<std::uint64_t>(engine_->shares.guaranteed(), quota_.operations) / 4;
+  while (port.keys.count() < kKeysAhead && (keys_given_ < most || port.keys.is_empty()) &&
+         engine_->shares.take(posted_)) {
     ++posted_;
     if (port.give_key() != Status::ok) {
       engine_->shares.give_back(posted_--);

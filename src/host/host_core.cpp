@@ -135,14 +135,13 @@ Result<engine::PortHandle> HostCore::open(std::uint32_t first, std::uint32_t cou
 // the host engine lives, because until it answers it may access the memory of pending operations.
 void HostCore::close_port(engine::PortHandle handle) {
   if (mark_.is_inherited()) return;
-  if (find(handle).active) {
-    // Answers go out before the port is closed: the host engine reads the ring independently of its sockets.
-    std::unique_lock lock(mutex_);
-    const std::uint64_t number = requests_->produced();
-    lock.unlock();
-    host_.wake();
-    wait_until_served(number);
-  }
+  // The host engine reads the ring independently of its sockets. Answers of active messages go out before the port is
+  // closed, and no request is left for the next port with this index.
+  std::unique_lock producing(mutex_);
+  const std::uint64_t number = requests_->produced();
+  producing.unlock();
+  host_.wake();
+  wait_until_served(number);
   const std::scoped_lock calls(call_mutex_);
   const Call call{.kind = static_cast<std::uint32_t>(Call::Kind::close_port), .index = handle.slot};
   while (!has_ended()) {

@@ -150,6 +150,20 @@ TEST_F(Host, ExposuresWaitForRoomInTheRing) {
   core->close_port(port);
 }
 
+TEST_F(Host, APortThatIsClosedLeavesNoExposureToTheNext) {
+  const auto core = attach(), other = attach();
+  constexpr int kRounds = 200;
+  for (int round = 0; round < kRounds; ++round) {
+    const PortHandle port = core->open_port(7).value();
+    ASSERT_EQ(core->reserve_events(port, 8), Status::ok);
+    engine::OperationHandle operation;
+    std::uint64_t key = 0;
+    for (int i = 0; i < 8; ++i)
+      ASSERT_EQ(core->expose(port, {.memory = memory_, .length = bytes_.size()}, operation, key), Status::ok) << round;
+    core->close_port(port);
+  }
+}
+
 TEST_F(Host, ItsEndEndsAWaitForNothing) {
   const auto core = attach();
   const PortHandle port = core->open_port(7).value();

@@ -15,6 +15,7 @@ class Shares {
       : guaranteed_(std::max<std::uint64_t>(1, total / 2 / applications_max)),
         common_(total - std::min(total, guaranteed_ * applications_max)) {}
 
+  std::uint64_t guaranteed() const noexcept { return guaranteed_; }
   /// Takes one operation for an application that has `own`. Returns false if it must wait or do without.
   bool take(std::uint64_t own) {
     if (own < guaranteed_) return true;
