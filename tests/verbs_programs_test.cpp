@@ -174,10 +174,12 @@ TEST(VerbsProgram, ContainersInheritTheDevice) {
   EXPECT_NE(finished.output.find("fairlead0", first + 1), std::string::npos) << finished.output;
 }
 
+// The client always has writes on their way. In a ping-pong the server may end between its acknowledgement and its
+// answer, and the client then waits for ever, as it would beside any device.
 TEST(VerbsProgram, ExplainsEachCompletionThatFailed) {
-  if (!is_installed("ibv_rc_pingpong")) GTEST_SKIP() << "ibv_rc_pingpong is not installed";
+  if (!is_installed("ib_write_bw")) GTEST_SKIP() << "ib_write_bw is not installed";
   const int port = free_port();
-  const Words program = split(fmt::format("ibv_rc_pingpong -g 0 -n 100000000 -p {}", port));
+  const Words program = split(fmt::format("ib_write_bw -F -n 100000000 -p {}", port));
   ChildProcess server(fairlead_run("", program));
   ASSERT_TRUE(wait_until_listening(server, port)) << server.error_output();
   ChildProcess client(fairlead_run("--explain", program + Words{"127.0.0.1"}));
@@ -185,7 +187,7 @@ TEST(VerbsProgram, ExplainsEachCompletionThatFailed) {
   server.send_signal(SIGKILL);
   EXPECT_GT(client.wait(kProgramAtMost), 0) << client.output();
   EXPECT_THAT(client.error_output(), HasSubstr("completions that failed:\n  qp 0x"));
-  EXPECT_THAT(client.error_output(), testing::ContainsRegex("retry_exc_err|transport retry"));
+  EXPECT_THAT(client.error_output(), HasSubstr("x retries exceeded (wr_id"));
 }
 
 TEST(VerbsProgram, ExplainsThatTheSettingExcludesSharedMemory) {
