@@ -163,7 +163,6 @@ void Messages::cancel_kind(Operation& operation, OperationHandle name, base::Ins
 
 /// Ends an operation at once. The reader of a loan may still read the memory, and then sees what is written there.
 void Messages::forget(std::uint32_t slot, base::Instant now) {
-  if (transfers_.cancel_here(slot, now)) return;
   Operation& operation = context_.operations[slot];
   context_.transports->cancel(operation.peer, operation.reference, context_.operations.cookie_of(slot).word());
   operation.is_link_pending = operation.is_answer_pending = false;

@@ -1,5 +1,5 @@
 // Transfers that are to be repeated: when, how many in a pass, and against a target that lies. Their results:
-// engine_test.cpp.
+// transfers_test.cpp.
 
 #include "engine/repeated_transfers.hpp"
 

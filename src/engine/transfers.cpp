@@ -120,21 +120,16 @@ bool Transfers::await_exposure(std::uint32_t slot, base::Instant now) {
   return operation.is_to_repeat = repeated_.add(context_.operations.name_of(slot), operation.repeats, now);
 }
 
-/// Returns whether the caller has to end the operation; its status then tells why.
-bool Transfers::has_failed(std::uint32_t slot, base::Instant now) {
+/// Returns false if the caller has to end the operation; its status then tells why.
+bool Transfers::repeat_one(std::uint32_t slot, base::Instant now) {
   Operation& operation = context_.operations[slot];
   operation.is_to_repeat = false;
   ++operation.repeats;
-  const bool is_inside = is_here(operation);
   const Status status = ask_again(slot, now);
-  if (status == Status::ok) return false;
-  if (is_inside) {
-    context_.operations.complete(slot, status, 0, now);
-    return false;
-  }
+  if (status == Status::ok) return true;
   operation.is_answer_pending = false;
   operation.status = status;
-  return true;
+  return false;
 }
 
 /// Returns why the transfer has failed; ok if it has not yet.
@@ -150,13 +145,6 @@ Status Transfers::ask_again(std::uint32_t slot, base::Instant now) {
   }
   if (status != Status::again) return status;
   return await_exposure(slot, now) ? Status::ok : Status::no_memory;
-}
-
-bool Transfers::cancel_here(std::uint32_t slot, base::Instant now) {
-  const Operation& operation = context_.operations[slot];
-  if (!operation.is_to_repeat || !is_here(operation)) return false;
-  context_.operations.complete(slot, Status::canceled, 0, now);
-  return true;
 }
 
 std::uint32_t Transfers::deliver_answer(const link::Delivery& delivery, bool has_place) {

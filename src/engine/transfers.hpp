@@ -50,11 +50,9 @@ class Transfers {
       if (name == 0) return;
       if (context_.operations.find(name) == nullptr) continue;
       --left;
-      if (has_failed(slot_of(name), now)) end(slot_of(name));
+      if (!repeat_one(slot_of(name), now)) end(slot_of(name));
     }
   }
-  /// Ends a transfer inside this engine that waits to be repeated. Returns false if it is none.
-  bool cancel_here(std::uint32_t slot, base::Instant now);
 
  private:
   friend class MessagesHandover;
@@ -67,7 +65,7 @@ class Transfers {
   Status request(std::uint32_t slot, base::Instant now);
   bool await_exposure(std::uint32_t slot, base::Instant now);
   Status ask_again(std::uint32_t slot, base::Instant now);
-  bool has_failed(std::uint32_t slot, base::Instant now);
+  bool repeat_one(std::uint32_t slot, base::Instant now);
   std::uint32_t take_exposure(const link::Delivery& delivery, OperationKind kind, std::uint64_t length,
                               base::Instant now);
 

@@ -48,9 +48,10 @@ class ApplicationTest : public ::testing::Test {
     auto memory = shm::Arena::view(arena_.descriptor(), kArenaBytes).value();
     core_ = embedded::attach_embedded(base::SocketAddress::from_ip("127.0.0.1", 0).value(), {}).value();
     const auto engine = std::make_shared<ServedEngine>(ServedEngine{.core = core_, .shares = Shares(kOperations, 1)});
-    application_ = Application::make(std::move(connections_[2].host),
-                                     {.memory = std::move(memory), .file = {}, .bytes = kArenaBytes}, engine, 1, {})
-                       .value();
+    application_ =
+        Application::make(std::move(connections_[2].host),
+                          {.memory = std::move(memory), .file = {}, .bytes = kArenaBytes}, engine, 1, quota())
+            .value();
     request_memory_.emplace(std::span(arena_.head() + Layout::requests(), Layout::requests_bytes()));
     requests_.emplace(queue::Producer::attach(*request_memory_).value());
     for (const std::uint32_t index : {0U, 1U}) {
@@ -61,6 +62,7 @@ class ApplicationTest : public ::testing::Test {
       application_->connect_port(index, std::move(connections_[index].host));
     }
   }
+  virtual Quota quota() const { return {}; }
   void put(Request::Kind kind, std::uint32_t port, std::uint64_t name, std::uint64_t length) {
     const Request request{.operation = name,
                           .offset = Layout::head_bytes(),
@@ -245,6 +247,36 @@ TEST_F(ApplicationTest, HasKeysInAdvanceThatAreReplacedAndGivenBack) {
   leave();
   EXPECT_TRUE(application_->is_gone());
   EXPECT_EQ(core_->driver().engine().messages().use().operations, 0u);
+}
+
+class ApplicationWithFewOperations : public ApplicationTest {
+ protected:
+  Quota quota() const override { return {.operations = 16}; }
+};
+
+TEST_F(ApplicationWithFewOperations, HasFewKeysInAdvance) {
+  const auto given = [&](std::uint32_t port) -> std::uint64_t {
+    return reinterpret_cast<SharedPage*>(arena_.head())->ports[port].keys.given;
+  };
+  ask(Request::Kind::give_keys, 0, 0);
+  EXPECT_EQ(given(0), 4u) << "a quarter";
+  ask(Request::Kind::give_keys, 1, 0);
+  EXPECT_EQ(given(1), 1u) << "the quarter is used up, and this port has none";
+  ask(Request::Kind::expose, 1, 1);
+  EXPECT_EQ(given(1), 2u);
+}
+
+TEST_F(ApplicationWithFewOperations, GetsTheKeysOfAClosedPortBack) {
+  for (int round = 0; round < 3; ++round) {
+    ask(Request::Kind::give_keys, 0, 0);
+    EXPECT_EQ(reinterpret_cast<SharedPage*>(arena_.head())->ports[0].keys.given, 4u) << round;
+    application_->close_port(0, false);
+    for (int i = 0; i < kTurnsMost && application_->port(0) != nullptr; ++i) application_->give_events();
+    const std::span events(arena_.head() + Layout::events(0), Layout::events_bytes());
+    ASSERT_TRUE(
+        queue::Consumer::create(events, {.element_bytes = sizeof(Event), .elements = kEventsMax + 1}).has_value());
+    ASSERT_TRUE(application_->open_port({.index = 0, .number = 7}).has_value());
+  }
 }
 
 TEST_F(ApplicationTest, MayNotExposeWithoutAKey) {

@@ -25,7 +25,7 @@ std::uint64_t offset_of(const ClientMemory& memory, const std::byte* at) {
 
 /// Returns when the host engine has handled the request. Returns false if it has ended.
 bool HostActive::tell(engine::PortHandle port, const Request& request) {
-  return core_.wait_until_served(core_.push_surely(port, request));
+  return core_.host_.wait_until_served(core_.push_surely(port, request));
 }
 
 ClientActive& HostActive::active_of(engine::PortHandle port) const {

@@ -26,6 +26,11 @@ bool HostConnection::look_for_end() {
   return has_ended();
 }
 
+bool HostConnection::wait_until_served(std::uint64_t requests) {
+  const std::atomic<std::uint64_t>& served = memory_->page().reply.served;
+  return wait_for([&] { return static_cast<std::int64_t>(served.load(std::memory_order_acquire) - requests) >= 0; });
+}
+
 void HostConnection::tell_that_it_waits() {
   base::log(
       LogLevel::warning, LogTopic::engine, {},

@@ -71,6 +71,8 @@ class HostConnection {
   /// ended first. After a second, a log line says what the call waits for.
   template <typename HasCome>
   bool wait_for(HasCome&& has_come);
+  /// Waits until the host engine has handled the first `requests` requests. Returns false if it ended first.
+  bool wait_until_served(std::uint64_t requests);
 
  private:
   static constexpr std::uint32_t kLooksBetweenCalls = 4096;  // polls in vain between two calls to the kernel

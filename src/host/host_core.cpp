@@ -137,11 +137,7 @@ void HostCore::close_port(engine::PortHandle handle) {
   if (mark_.is_inherited()) return;
   // The host engine reads the ring independently of its sockets. Answers of active messages go out before the port is
   // closed, and no request is left for the next port with this index.
-  std::unique_lock producing(mutex_);
-  const std::uint64_t number = requests_->produced();
-  producing.unlock();
-  host_.wake();
-  wait_until_served(number);
+  wait_until_all_are_served();
   const std::scoped_lock calls(call_mutex_);
   const Call call{.kind = static_cast<std::uint32_t>(Call::Kind::close_port), .index = handle.slot};
   while (!has_ended()) {

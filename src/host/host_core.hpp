@@ -123,7 +123,7 @@ class HostCore final : public engine::Core {
   std::uint64_t push_surely(engine::PortHandle port, Request request);
   Status ask_and_wait(engine::PortHandle port, const Request& request, std::uint64_t* key = nullptr);
   bool wait_any(std::span<const engine::PortHandle> ports, base::Instant deadline);
-  bool wait_until_served(std::uint64_t number);
+  bool wait_until_all_are_served();
   Status wait_for_reply(std::uint64_t number, std::uint64_t& key);
   bool take_event(engine::PortHandle port, const Event& event, engine::Completion& completion);
   void end(ClientOperation& operation);

@@ -143,7 +143,7 @@ void HostCore::set_spares(engine::PortHandle handle, const engine::SparePlan& pl
   if (plan.spares) {
     cancel_spares(handle, surplus);
     const auto last = fill_up(handle);
-    if (is_first && last) wait_until_served(*last);  // messages sent from now on find a buffer
+    if (is_first && last) host_.wait_until_served(*last);  // messages sent from now on find a buffer
     return;
   }
   cancel_spares(handle, ~0U);
@@ -283,15 +283,17 @@ void HostCore::give_way() {
   host::give_way(idle_polls_, mutex_);
 }
 
-bool HostCore::wait_until_served(std::uint64_t number) {
-  const std::atomic<std::uint64_t>& served = host_.memory().page().reply.served;
-  return host_.wait_for(
-      [&] { return static_cast<std::int64_t>(served.load(std::memory_order_acquire) - number) >= 0; });
+bool HostCore::wait_until_all_are_served() {
+  std::unique_lock lock(mutex_);
+  const std::uint64_t number = requests_->produced();
+  lock.unlock();
+  host_.wake();
+  return host_.wait_until_served(number);
 }
 
 /// Waits for the answer to a request. The caller has held call_mutex_ since it made the request.
 Status HostCore::wait_for_reply(std::uint64_t number, std::uint64_t& key) {
-  if (!wait_until_served(number)) return Status::restarted;
+  if (!host_.wait_until_served(number)) return Status::restarted;
   const ReplyCell& reply = host_.memory().page().reply;
   key = reply.key.load(std::memory_order_relaxed);
   return status_from(reply.status.load(std::memory_order_relaxed));

@@ -40,7 +40,7 @@ Status HostCore::post_receive(engine::PortHandle port, const engine::Receive& re
   std::uint64_t number = 0;
   const Status status = post(port, receive, false, operation, number);
   // If the host engine ends meanwhile, the operation's event reports it.
-  if (status == Status::ok) wait_until_served(number);
+  if (status == Status::ok) host_.wait_until_served(number);
   return status;
 }
 
@@ -117,22 +117,23 @@ Status HostCore::expose(engine::PortHandle port, const engine::Exposure& exposur
                               .takes_bytes = exposure.is_writable};
   const Request request{.kind = static_cast<std::uint8_t>(Request::Kind::expose),
                         .flags = exposure.is_writable ? Request::kIsWritable : std::uint8_t{0}};
+  const auto has_key = [&] {
+    const std::scoped_lock lock(mutex_);
+    return find(port).has_key();
+  };
   for (;;) {
-    const Status status = submit(submission, request, operation, nullptr, &key);
-    if (status == Status::again) {  // a full ring
-      host_.wake();
-      look_for_end();
-      std::this_thread::yield();
-      continue;
+    if (!has_key()) {
+      const Status given = ask_and_wait(port, {.kind = static_cast<std::uint8_t>(Request::Kind::give_keys)});
+      if (given != Status::ok) return given;
     }
-    if (status != Status::not_available) return status;
-    const Status given = ask_and_wait(port, {.kind = static_cast<std::uint8_t>(Request::Kind::give_keys)});
-    if (given != Status::ok) return given;
+    const Status status = submit(submission, request, operation, nullptr, &key);
+    if (status == Status::again) wait_until_all_are_served();  // the ring was full
+    if (status != Status::again && status != Status::not_available) return status;
   }
 }
 
 /// Fills in the common fields and submits the request. On failure nothing was taken. `key` gets the next key of the
-/// port's shelf; `not_available` if there is none.
+/// port's shelf; `not_available` if another thread has used the last one.
 Status HostCore::submit(const Submission& submission, Request request, engine::OperationHandle& operation,
                         std::uint64_t* number, std::uint64_t* key) {
   if (submission.length > bytes_of(submission.memory)) return Status::invalid;

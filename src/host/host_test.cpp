@@ -16,7 +16,6 @@
 #include <fstream>
 #include <string>
 #include <thread>
-#include <unordered_set>
 #include <vector>
 
 #include "base/child_for_tests.hpp"
@@ -94,74 +93,6 @@ TEST_F(Host, ItsEndEndsWhatIsPendingAndWakesWhoWaits) {
   EXPECT_FALSE(core->has_event(port));
   EXPECT_FALSE(core->wait(port, base::MonotonicClock::now() + milliseconds(1)));
   core->close_port(port);
-}
-
-// The descriptor travels faster than the request, and another host engine reads it.
-TEST_F(Host, AKeyMayBeUsedByAnybodyAtOnce) {
-  HostForTests other_host;
-  engine::EngineOptions others = options();
-  ASSERT_TRUE(others.set("host", other_host.file()));
-  const auto owner = attach();
-  const auto initiator = HostCore::attach(other_host.file(), loopback(), others).value();
-  const PortHandle exposed = owner->open_port(7).value(), active = initiator->open_port(8).value();
-  std::array<std::byte, 100> source{};
-  const iovec from{source.data(), source.size()};
-  constexpr int kRounds = 500;
-  std::uint64_t keys_before = 0;
-  for (int round = 0; round < kRounds; ++round) {
-    source.fill(static_cast<std::byte>(round));
-    ASSERT_EQ(owner->reserve_events(exposed, 1), Status::ok);
-    ASSERT_EQ(initiator->reserve_events(active, 1), Status::ok);
-    engine::OperationHandle operation;
-    std::uint64_t key = 0;
-    ASSERT_EQ(owner->expose(exposed, {.memory = memory_, .length = bytes_.size(), .is_writable = true}, operation, key),
-              Status::ok);
-    EXPECT_NE(key, keys_before);
-    keys_before = key;
-    ASSERT_EQ(initiator->put(active,
-                             {.target = {owner->address(), 7},
-                              .target_epoch = owner->epoch(),
-                              .key = key,
-                              .memory = {&from, 1},
-                              .length = source.size()},
-                             operation),
-              Status::ok);
-    ASSERT_EQ(next(*initiator, active).status, Status::ok) << round;
-    ASSERT_EQ(next(*owner, exposed).status, Status::ok) << round;
-    ASSERT_EQ(bytes_, source);
-  }
-  owner->close_port(exposed);
-  initiator->close_port(active);
-}
-
-TEST_F(Host, ExposuresWaitForRoomInTheRing) {
-  const auto core = attach();
-  const PortHandle port = core->open_port(7).value();
-  constexpr std::uint32_t kMany = 3 * kRequestsMax;
-  ASSERT_EQ(core->reserve_events(port, kMany), Status::ok);
-  std::unordered_set<std::uint64_t> keys;
-  for (std::uint32_t i = 0; i < kMany; ++i) {
-    engine::OperationHandle operation;
-    std::uint64_t key = 0;
-    ASSERT_EQ(core->expose(port, {.memory = memory_, .length = bytes_.size(), .is_writable = true}, operation, key),
-              Status::ok);
-    EXPECT_TRUE(keys.insert(key).second) << "given twice";
-  }
-  core->close_port(port);
-}
-
-TEST_F(Host, APortThatIsClosedLeavesNoExposureToTheNext) {
-  const auto core = attach(), other = attach();
-  constexpr int kRounds = 200;
-  for (int round = 0; round < kRounds; ++round) {
-    const PortHandle port = core->open_port(7).value();
-    ASSERT_EQ(core->reserve_events(port, 8), Status::ok);
-    engine::OperationHandle operation;
-    std::uint64_t key = 0;
-    for (int i = 0; i < 8; ++i)
-      ASSERT_EQ(core->expose(port, {.memory = memory_, .length = bytes_.size()}, operation, key), Status::ok) << round;
-    core->close_port(port);
-  }
 }
 
 TEST_F(Host, ItsEndEndsAWaitForNothing) {

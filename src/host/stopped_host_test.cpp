@@ -14,7 +14,7 @@
 
 #include "embedded/attach.hpp"
 #include "host/host_core.hpp"
-#include "host/service.hpp"
+#include "host/stoppable_host_for_tests.hpp"
 #include "tests/environment.hpp"
 
 namespace fairlead::host {
@@ -24,50 +24,6 @@ using verbs::QpState;
 
 constexpr auto kPatienceWithStopped = std::chrono::seconds(20);  // ends a failing test only
 constexpr auto kListTakes = std::chrono::seconds(1);             // to be posted, where it need not wait
-
-/// A host engine in a thread of the test. It serves only while it is not stopped.
-class StoppableHost {
- public:
-  StoppableHost() {
-    char folder[] = "/tmp/fairlead-host-XXXXXX";
-    EXPECT_NE(::mkdtemp(folder), nullptr);
-    folder_ = folder;
-    service_ = Service::open({.file = file(), .engine = {}}).value();
-    thread_ = std::thread([this] { serve(); });
-  }
-  ~StoppableHost() {
-    service_->stop();
-    go_on();
-    thread_.join();
-    std::filesystem::remove_all(folder_);
-  }
-  StoppableHost(const StoppableHost&) = delete;
-  StoppableHost& operator=(const StoppableHost&) = delete;
-
-  std::string file() const { return folder_ + "/host"; }
-  void stop() {
-    is_to_stop_ = true;
-    while (!is_stopped_) std::this_thread::yield();
-  }
-  void go_on() { is_to_stop_ = false; }
-  bool is_stopped() const { return is_to_stop_; }
-
- private:
-  void serve() {
-    while (!service_->run(base::MonotonicClock::now() + std::chrono::milliseconds(1))) {
-      while (is_to_stop_) {
-        is_stopped_ = true;
-        std::this_thread::yield();
-      }
-      is_stopped_ = false;
-    }
-  }
-
-  std::string folder_;
-  std::unique_ptr<Service> service_;
-  std::atomic<bool> is_to_stop_{false}, is_stopped_{false};
-  std::thread thread_;
-};
 
 class StoppedHost : public ::testing::Test {
  protected:
