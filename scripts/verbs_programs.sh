@@ -343,6 +343,7 @@ perftests() {
     pair "$path" ib_send_bw -r 256 --use-srq -q 4 -n 500
     pair "$path" ib_send_lat -r 256 --use-srq -n 500
     pair "$path" ib_send_lat -I 64 -s 32 -n 500
+    pair "$path" ib_send_lat -x 3 -n 500
     pair "$path" ib_write_lat -I 64 -s 32 -n 500
     pair "$path" ib_write_bw -I 64 -s 32 -n 500
     # Messages of a gibibyte, the longest that a port permits.

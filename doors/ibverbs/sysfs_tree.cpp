@@ -78,10 +78,14 @@ void fill_device(const fs::path& root, const Identity& identity) {
   write(port / "sm_sl", "0\n");
   write(port / "cap_mask", "0x04010000\n");
   write(port / "rate", "100 Gb/sec (4X EDR)\n");
-  write(port / "gids/0", gid_text(identity.device.gid));
   write(port / "pkeys/0", "0xffff\n");
-  write(port / "gid_attrs/types/0", is_roce ? "RoCE v2\n" : "IB/RoCE v1\n");
-  write(port / "gid_attrs/ndevs/0", identity.device.interface_name + "\n");
+  for (std::uint32_t i = 0; i < verbs::PortAttributes{}.gid_count; ++i) {
+    const std::string entry = std::to_string(i);
+    write(port / "gids" / entry, gid_text(verbs::has_gid(i) ? identity.device.gid : verbs::Gid{}));
+    if (!verbs::has_gid(i)) continue;
+    write(port / "gid_attrs/types" / entry, is_roce ? "RoCE v2\n" : "IB/RoCE v1\n");
+    write(port / "gid_attrs/ndevs" / entry, identity.device.interface_name + "\n");
+  }
   write(uverbs / "ibdev", identity.name + "\n");
   write(uverbs / "abi_version", "1\n");
   write(uverbs / "dev", fmt::format("231:{}\n", 192));

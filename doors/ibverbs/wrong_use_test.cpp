@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstring>
 
 #include "doors/ibverbs/abi.hpp"
 
@@ -137,11 +138,14 @@ TEST_F(WrongUse, IndicesEndSomewhere) {
   EXPECT_NE(ibv_query_gid(context_, 2, 0, &gid), 0);
   EXPECT_NE(ibv_query_gid(context_, 1, -1, &gid), 0);
   EXPECT_NE(ibv_query_pkey(context_, 1, 1, &key), 0);
-  ibv_gid_entry entry{};
-  EXPECT_EQ(ibv_query_gid_ex(context_, 1, 1, &entry, 0), ENODATA);
-  EXPECT_EQ(ibv_query_gid_ex(context_, 1, 0, &entry, 1), EINVAL);
-  EXPECT_EQ(ibv_query_gid_table(context_, &entry, 1, 0), 1);
-  EXPECT_EQ(ibv_query_gid_table(context_, &entry, 0, 0), -EINVAL);
+  std::array<ibv_gid_entry, 2> entries{};
+  EXPECT_EQ(ibv_query_gid_ex(context_, 1, 1, entries.data(), 0), ENODATA);
+  EXPECT_EQ(ibv_query_gid_ex(context_, 1, 0, entries.data(), 1), EINVAL);
+  ASSERT_EQ(ibv_query_gid_table(context_, entries.data(), entries.size(), 0), 2);
+  EXPECT_EQ(entries[0].gid_index, 0u);
+  EXPECT_EQ(entries[1].gid_index, 3u);
+  EXPECT_EQ(std::memcmp(entries[0].gid.raw, entries[1].gid.raw, sizeof gid.raw), 0);
+  EXPECT_EQ(ibv_query_gid_table(context_, entries.data(), 1, 0), -EINVAL);
 }
 
 TEST_F(WrongUse, ClosingADeviceEndsWhatWasMadeInIt) {

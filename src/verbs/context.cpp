@@ -144,7 +144,7 @@ Result<PortAttributes> Context::query_port(std::uint8_t port) const {
 
 Result<Gid> Context::query_gid(std::uint8_t port, std::uint32_t index) const {
   if (port != 1 || index >= PortAttributes{}.gid_count) return failure(EINVAL, "no such port or GID index");
-  return index == 0 ? state_->device.gid : Gid{};
+  return has_gid(index) ? state_->device.gid : Gid{};
 }
 
 Result<std::uint16_t> Context::query_pkey(std::uint8_t port, std::uint32_t index) const {

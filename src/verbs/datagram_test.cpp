@@ -204,6 +204,7 @@ TEST(Addresses, AreCheckedWhenAHandleIsMade) {
   EXPECT_EQ(errno_of({.dgid = gid, .is_global = false}), EINVAL);
   EXPECT_EQ(errno_of({.dgid = {}, .is_global = true}), EINVAL);
   EXPECT_EQ(errno_of({.dgid = gid, .sgid_index = 1, .is_global = true}), EINVAL);
+  EXPECT_EQ(errno_of({.dgid = gid, .sgid_index = 3, .is_global = true}), 0);
   EXPECT_EQ(errno_of({.dgid = gid, .is_global = true, .port_num = 2}), EINVAL);
   auto ib = *Context::open(side.device, {.personality = Personality::ib, .engine = {}});
   auto domain = *ProtectionDomain::allocate(ib);

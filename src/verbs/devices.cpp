@@ -75,7 +75,7 @@ Result<std::vector<Device>> devices() {
 Result<> check(const ContextState& context, const AddressVector& vector) {
   if (vector.port_num != 1) return failure(EINVAL, "address vector: a device has port 1 only");
   if (vector.is_global) {
-    if (vector.sgid_index != 0) return failure(EINVAL, "address vector: only sgid_index 0 holds a GID");
+    if (!has_gid(vector.sgid_index)) return failure(EINVAL, "address vector: only sgid_index 0 and 3 hold a GID");
     if (vector.dgid == Gid{}) return failure(EINVAL, "address vector: the GID is empty");
     return {};
   }

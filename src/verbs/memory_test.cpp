@@ -436,7 +436,8 @@ TEST(Devices, AreTheAddressesOfThisHost) {
   auto context = *Context::open(*loopback);
   EXPECT_EQ(*context.query_gid(1, 0), loopback->gid);
   EXPECT_EQ(*context.query_gid(1, 1), Gid{});
-  EXPECT_FALSE(context.query_gid(1, 2));
+  EXPECT_EQ(*context.query_gid(1, 3), loopback->gid);
+  EXPECT_FALSE(context.query_gid(1, 4));
   EXPECT_FALSE(context.query_port(2));
   EXPECT_EQ(*context.query_pkey(1, 0), 0xFFFF);
   auto domain = *ProtectionDomain::allocate(context);

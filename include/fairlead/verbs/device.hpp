@@ -66,11 +66,17 @@ struct DeviceLimits {
 
 enum class PortState : std::uint8_t { down = 1, active = 4 };
 
+/// Returns whether this entry of a port's GID table is the device's address. Entry 0 is, and entry 3: scripts for mlx5
+/// devices choose 3, which is RoCE v2 over IPv4 there (`-x 3`, `NCCL_IB_GID_INDEX=3`). The others are empty.
+constexpr bool has_gid(std::uint32_t index) noexcept {
+  return index == 0 || index == 3;
+}
+
 struct PortAttributes {
   PortState state = PortState::active;
   Mtu max_mtu = Mtu::bytes_4096;
   Mtu active_mtu = Mtu::bytes_4096;
-  std::uint32_t gid_count = 2;  ///< entry 0 is the device's address; the others are empty
+  std::uint32_t gid_count = 4;  ///< see has_gid()
   std::uint32_t pkey_count = 1;
   std::uint32_t max_message_size = 1U << 30;  ///< bytes
   std::uint16_t lid = 0;                      ///< personality ib
@@ -115,7 +121,8 @@ class Context {
   const DeviceLimits& limits() const noexcept;
   /// EINVAL unless `port` is 1.
   [[nodiscard]] Result<PortAttributes> query_port(std::uint8_t port) const;
-  /// Index 0 is the device's address. The others below PortAttributes::gid_count are empty (zero); EINVAL beyond.
+  /// The device's address if has_gid(index). Other entries below PortAttributes::gid_count are empty (zero); EINVAL
+  /// beyond.
   [[nodiscard]] Result<Gid> query_gid(std::uint8_t port, std::uint32_t index) const;
   /// Index 0: 0xFFFF; EINVAL beyond.
   [[nodiscard]] Result<std::uint16_t> query_pkey(std::uint8_t port, std::uint32_t index) const;
