@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "base/rare.hpp"
 #include "wire/layout.hpp"
@@ -22,6 +23,9 @@ std::uint64_t bitmap_word(const wire::Frame& frame, std::uint32_t index) {
   if (index == 0) return frame.header.ack_bitmap;
   return wire::load<std::uint64_t>(frame.payload.data(), (index - 1) * sizeof(std::uint64_t));
 }
+
+// Timestamps wrap. For so long after an echo was measured, an earlier one is told from a later one.
+constexpr base::Duration kEchoesCompared = std::chrono::seconds(60);
 
 // After so many segments of the command channel the receiver sends an ACK at once. A sender with so many messages in
 // flight waits for outcomes before it sends more, and should not have to wait for all of them.
@@ -91,10 +95,14 @@ void Acks::measure(Peer& peer, const wire::Header& header, base::Instant now) {
       peer.reordering.confirm(peer.round_trip.smoothed(), now);
     }
   }
-  if (peer.round_trip.is_known() && header.echo == peer.echo_measured) return;
-  peer.echo_measured = header.echo;
+  // Old copies of ACKs and segments measure how long the network, or somebody who records, has kept them.
+  if (peer.round_trip.is_known() && now - peer.measured_at < kEchoesCompared &&
+      wire::elapsed(peer.echo_measured, header.echo) <= base::Duration::zero())
+    return;
   const base::Duration sample = wire::elapsed(header.echo, wire::to_ticks(now)) - wire::to_duration(header.echo_delay);
   if (sample < base::Duration::zero() || sample > context_.options.give_up_after) return;  // not a valid echo
+  peer.echo_measured = header.echo;
+  peer.measured_at = now;
   peer.round_trip.add(sample);
   ++context_.counters.round_trips_measured;
 }
@@ -167,7 +175,7 @@ void Acks::find_losses(Peer& peer, base::Instant now) {
   }
 }
 
-void Acks::owe(Peer& peer, const wire::Frame& frame, base::Instant now, bool is_duplicate, bool is_at_once) {
+void Acks::owe(Peer& peer, const wire::Frame& frame, base::Instant now, bool is_duplicate, AckUrgency urgency) {
   AckDebt& debt = peer.ack;
   // The ACK echoes the last of several segments, but a duplicate has precedence, because it must be reported.
   if (!debt.was_duplicate || is_duplicate) {
@@ -176,14 +184,18 @@ void Acks::owe(Peer& peer, const wire::Frame& frame, base::Instant now, bool is_
     debt.has_echo = true;
     debt.was_duplicate = is_duplicate;
   }
+  if (std::exchange(debt.is_after_end, urgency == AckUrgency::after_end)) peer.answers_ends = false;
   ++debt.segments;
   if ((frame.header.flags & wire::Flags::kCommand) != 0) ++debt.commands;
   debt.bytes += wire::kSegmentHeaderBytes + frame.payload.size() + context_.options.segment_overhead;
-  if (!debt.is_owed) {
+  const bool waits_for_answer = urgency == AckUrgency::after_end && peer.answers_ends;
+  const base::Instant due = now + (waits_for_answer ? base::Duration(1) : context_.options.ack_after);
+  if (!debt.is_owed || due < debt.due) {
     debt.is_owed = true;
-    debt.due = now + context_.options.ack_after;
-    context_.agenda.wake_by(peer, debt.due);
+    debt.due = due;
+    context_.agenda.wake_by(peer, due);
   }
+  const bool is_at_once = urgency == AckUrgency::at_once || (urgency == AckUrgency::after_end && !waits_for_answer);
   if (is_at_once || base::rare("link: an ack goes at once") || debt.segments >= peer.segments_limit[0] / 4 ||
       debt.bytes >= peer.bytes_limit[0] / 4 || debt.commands >= kCommandsToAnswer) {
     debt.is_at_once = true;

@@ -18,6 +18,11 @@
 
 namespace fairlead::link {
 
+/// When the ACK of a segment leaves, if no data carries it before: after LinkOptions::ack_after, or with this pass.
+/// After the end of a long message with this pass, too; or in the next one, if this side answered the last such message
+/// before more arrived. Its answer then carries the ACK. In a stream a pass is long, and the sender would wait.
+enum class AckUrgency : std::uint8_t { later, after_end, at_once };
+
 class Acks {
  public:
   explicit Acks(LinkContext& context) : context_(context) {}
@@ -30,8 +35,8 @@ class Acks {
   /// Queues every segment that counts as lost by now for retransmission.
   void find_losses(Peer& peer, base::Instant now);
 
-  /// Records that a received segment has to be acknowledged. `is_at_once`: without waiting for ack_after.
-  void owe(Peer& peer, const wire::Frame& frame, base::Instant now, bool is_duplicate, bool is_at_once);
+  /// Records that a received segment has to be acknowledged. `urgency`: if nothing else asks for it sooner.
+  void owe(Peer& peer, const wire::Frame& frame, base::Instant now, bool is_duplicate, AckUrgency urgency);
   /// Clears the debt after an ACK left on a segment.
   static void settle(Peer& peer);
 

@@ -30,6 +30,68 @@ TEST(LinkAck, ALoneMessageIsAcknowledgedAfterTheDelay) {
   EXPECT_EQ(world.ends[0].link->counters().resends, 0U);
 }
 
+// The program has the message in this pass, and its answer carries the ACK.
+TEST(LinkAck, TheEndOfALongMessageIsAcknowledgedByItsAnswerOrInTheNextPass) {
+  World world(22);
+  open_session(world);
+  const LinkCounters& counters = world.ends[1].link->counters();
+  std::uint64_t before = counters.acks_sent;
+  const auto exchange = [&](std::size_t from) {
+    const std::vector<std::uint64_t>& completed = world.ends[1 - from].completed;
+    const std::size_t done = completed.size();
+    world.send(from, 1 - from, 5000);
+    while (completed.size() == done && world.step()) {
+    }
+  };
+  for (int i = 0; i < 10; ++i) {
+    if (i == 1) before = counters.acks_sent;  // after the first it is known that answers come
+    exchange(0);
+    exchange(1);
+  }
+  EXPECT_EQ(counters.acks_sent, before);
+  world.run_until_ended();
+
+  before = counters.acks_sent;
+  const std::uint64_t cookie = world.send(0, 1, 5000);
+  world.run_until_ended();
+  const World::Sent& sent = world.ends[0].sent[cookie];
+  EXPECT_LE(sent.ended - sent.submitted, 20us + 1us + 20us) << "it does not wait for ack_after";
+  EXPECT_EQ(counters.acks_sent, before + 1);
+}
+
+// With each pass more arrives, which takes time, and the sender waits for room in its window. A short answer, such as
+// that a write was executed, comes after each message of a stream, too.
+TEST(LinkAck, InAStreamTheEndOfALongMessageIsAcknowledgedAtOnce) {
+  World world(23);
+  open_session(world);
+  const auto time_of = [&](int count) {
+    std::uint64_t cookie = 0;
+    for (int i = 0; i < count; ++i) cookie = world.send(0, 1, 5000);
+    world.run_until_ended();
+    const World::Sent& sent = world.ends[0].sent[cookie];
+    return sent.ended - sent.submitted;
+  };
+  // The answer leaves before its message is acknowledged.
+  const auto answer = [&](std::size_t size) {
+    const std::vector<std::uint64_t>& completed = world.ends[1].completed;
+    const std::size_t done = completed.size();
+    world.send(0, 1, 5000);
+    while (completed.size() == done && world.step()) {
+    }
+    world.send(1, 0, size);
+    world.run_until_ended();
+  };
+  EXPECT_EQ(time_of(1), 40us);
+  answer(5000);
+  answer(5000);
+  EXPECT_EQ(time_of(1), 40us + 1ns) << "an answer may carry it";
+  EXPECT_EQ(time_of(1), 40us) << "there was none";
+  answer(5000);
+  EXPECT_EQ(time_of(2), 40us) << "more arrived";
+  for (int i = 0; i < 3; ++i) answer(8);
+  EXPECT_EQ(time_of(1), 40us) << "no long answer";
+}
+
 TEST(LinkAck, TheRoundTripIsMeasuredWithoutTheAcksDelay) {
   World world(21);
   open_session(world);

@@ -17,7 +17,7 @@ void CongestionWindow::open(std::uint64_t most, std::uint64_t least, std::uint64
   most_ = most;
   least_ = std::min(least, most);
   allowance_ = std::clamp(allowance, least_, most);
-  bytes_ = std::clamp(first, allowance_, most);
+  first_ = bytes_ = std::clamp(first, allowance_, most);
 }
 
 void CongestionWindow::remember_least(base::Instant now) {
@@ -105,6 +105,15 @@ void CongestionWindow::grow(base::Instant now) {
   is_congested_ = is_congested_ && is_limiting();
 }
 
+/// A flow that never needs all of its window never proves that the path carries more. So the path counts as congested
+/// until no queue was found for a while, which doubles each time.
+void CongestionWindow::end_congestion(base::Instant now) {
+  if (!is_congested_ || now - queue_at_ < free_for_) return;
+  is_congested_ = false;
+  bytes_ = std::max(bytes_, first_);
+  free_for_ = std::min(2 * free_for_, kTrialPauseMost);
+}
+
 void CongestionWindow::end_round(base::Instant now) {
   if (round_trip_ <= base::Duration::zero() || round_trip_ == kNone) return;
   ++rounds_;
@@ -128,6 +137,8 @@ void CongestionWindow::end_round(base::Instant now) {
   } else if (is_limiting() && is_in_use()) {
     grow(now);
   }
+  if (queue > kQueueStanding) queue_at_ = now;
+  end_congestion(now);
   round_began_ = now;
   round_ends_ = now + round_trip_;
   acked_ = bytes_acked_ = lost_ = in_flight_most_ = 0;

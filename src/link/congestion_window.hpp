@@ -76,12 +76,13 @@ class CongestionWindow {
   void try_more(base::Instant now);
   void begin_trial(std::uint64_t wanted);
   void grow(base::Instant now);
+  void end_congestion(base::Instant now);
   /// Twice the bandwidth-delay product, plus the allowance.
   std::uint64_t enough() const { return std::max(2 * filling_ + allowance_, least_); }
   bool is_in_use() const { return in_flight_most_ > bytes_ - bytes_ / 4; }
   void shrink(base::Duration excess, std::uint64_t floor);
 
-  std::uint64_t bytes_ = ~std::uint64_t{0}, most_ = ~std::uint64_t{0}, least_ = 0, allowance_ = 0;
+  std::uint64_t bytes_ = ~std::uint64_t{0}, most_ = ~std::uint64_t{0}, least_ = 0, allowance_ = 0, first_ = 0;
   bool is_congested_ = false;
   std::uint64_t filling_ = 0;  // bandwidth-delay product: rate of delivery times the empty path's round trip, in bytes
   base::Instant round_began_, round_ends_;
@@ -95,6 +96,10 @@ class CongestionWindow {
   std::uint32_t rounds_ = 0;
   base::Instant trial_not_before_, more_not_before_;
   base::Duration trial_pause_{}, more_pause_{};
+
+  // When a queue was found last, and how long the path has to be free of queues until it does not count as congested.
+  base::Instant queue_at_;
+  base::Duration free_for_ = std::chrono::seconds(1);
 
   // Measured in this round.
   std::uint64_t acked_ = 0, bytes_acked_ = 0, lost_ = 0, in_flight_most_ = 0;

@@ -156,6 +156,29 @@ TEST(CongestionWindow, HeavyLossShrinksItToTwoSegmentsAtLeast) {
   EXPECT_GE(path.window.bytes(), kAllowance);
 }
 
+/// One round of a flow that uses a part of its window.
+void round_of(Bottleneck& path, std::uint64_t bytes, base::Duration round_trip) {
+  path.now += round_trip;
+  path.window.on_ack(bytes / kSegment, bytes, bytes, round_trip, path.now);
+}
+
+TEST(CongestionWindow, APathWithoutAQueueForAWhileIsNotCongested) {
+  Bottleneck path;
+  see_empty_path(path);
+  const auto wait_until_free = [&] {
+    round_of(path, 100'000, kEmpty + 500us);
+    EXPECT_TRUE(path.window.is_congested());
+    const base::Instant since = path.now;
+    while (path.window.is_congested() && path.now - since < 10s) round_of(path, 40'000, kEmpty);
+    return path.now - since;
+  };
+  const base::Duration first = wait_until_free();
+  EXPECT_GE(first, 1s);
+  EXPECT_LT(first, 1100ms);
+  EXPECT_GE(path.window.bytes(), kFirst);
+  EXPECT_GE(wait_until_free(), 2s) << "it waits for longer the next time";
+}
+
 TEST(CongestionWindow, ALongerRouteIsBelievedInTime) {
   Bottleneck path;
   path.bytes_per_us = 25'000;

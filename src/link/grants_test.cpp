@@ -37,6 +37,7 @@ TEST(LinkGrants, OneSenderAloneIsNeverHeldBack) {
   world.expect_all_delivered();
   EXPECT_EQ(world.ends[0].link->counters().grants_given, 0U);
   EXPECT_EQ(world.ends[1].link->counters().turns_asked, 0U);
+  EXPECT_TRUE(world.ends[1].link->is_idle(world.peer(1, 0)));
 }
 
 TEST(LinkGrants, ACrowdTakesTurnsAndLittleIsOnItsWay) {
@@ -44,6 +45,8 @@ TEST(LinkGrants, ACrowdTakesTurnsAndLittleIsOnItsWay) {
   world.path_datagram = 8972;
   crowd(world, 300'000, 2);
   world.run_for(2ms);  // all have been told
+  // A short message would go at once, but not a long one.
+  EXPECT_FALSE(world.ends[1].link->is_idle(world.peer(1, 0)));
   std::uint64_t most = 0;
   for (int i = 0; i < 200 && !world.is_all_ended(); ++i) {
     world.run_for(20us);

@@ -28,7 +28,7 @@ TEST_P(LinkSeal, TheKeysChangeUnderLoadAndLossWithoutLosingAMessage) {
     }
     world.run_until_ended();
     world.expect_all_delivered();
-    EXPECT_GE(counted(world, 0).keys_changed, 5U) << seed;
+    EXPECT_GE(counted(world, 0).keys_changed, 4U) << seed;
     EXPECT_GE(counted(world, 1).keys_changed + 1, counted(world, 0).keys_changed) << seed;
     EXPECT_EQ(counted(world, 0).sessions_opened, 1U) << seed;
     EXPECT_EQ(refused(world, 0, Refusal::unknown_epoch) + refused(world, 1, Refusal::unknown_epoch), 0U) << seed;

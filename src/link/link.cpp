@@ -154,6 +154,12 @@ bool Link::is_eager(PeerHandle handle) const {
   return peer == nullptr || state_->queues.is_eager(*peer);
 }
 
+bool Link::is_idle(PeerHandle handle) const {
+  const Peer* peer = state_->peers.find(handle);
+  return peer != nullptr && peer->state == Peer::State::open && !peer->has_queued() &&
+         peer->granted == Peer::kNoBound && state_->queues.is_eager(*peer);
+}
+
 const base::SocketAddress& Link::address(PeerHandle handle) const {
   static const base::SocketAddress kNone;
   const Peer* peer = state_->peers.find(handle);

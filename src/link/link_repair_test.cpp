@@ -370,6 +370,35 @@ TEST(LinkRepair, AStaleDuplicateAfterTheWrapIsNotTakenForNew) {
   EXPECT_GE(counters.answers_withheld, 1000U);
 }
 
+// A link that believes them repairs a loss after seconds, and gives a peer up that answers.
+TEST(LinkRepair, OldCopiesMeasureNoRoundTrip) {
+  World world(25);
+  open_session(world);
+  std::vector<std::vector<std::byte>> kept;  // segments and ACKs, of both sides
+  std::vector<std::size_t> senders;
+  world.weather.drops = [&](std::size_t from, auto bytes) {
+    kept.emplace_back(bytes.begin(), bytes.end());
+    senders.push_back(from);
+    return false;
+  };
+  for (int i = 0; i < 20; ++i) {
+    for (const std::size_t from : {0, 1}) world.send(from, 1 - from, 100);
+    world.run_until_ended();
+  }
+  world.weather.drops = nullptr;
+  const std::uint64_t measured = world.ends[0].link->counters().round_trips_measured;
+  world.run_for(1s);
+  for (std::size_t i = 0; i < kept.size(); ++i) world.inject(senders[i], 1 - senders[i], kept[i]);
+  world.run_for(10ms);
+  for (const std::size_t end : {0, 1})
+    EXPECT_LT(world.ends[end].link->facts(world.peer(end, 1 - end)).round_trip, 1ms) << end;
+  EXPECT_EQ(world.ends[0].link->counters().round_trips_measured, measured);
+  world.run_for(200s);  // by then the last echo looks later than the next one
+  world.send(0, 1, 100);
+  world.run_until_ended();
+  EXPECT_GT(world.ends[0].link->counters().round_trips_measured, measured);
+}
+
 TEST(LinkRepair, APartitionHeals) {
   World world(17);
   open_session(world);

@@ -46,6 +46,7 @@ struct AckDebt {
   bool is_at_once = false;
   bool has_echo = false;
   bool was_duplicate = false;  // the segment to be echoed was a duplicate
+  bool is_after_end = false;   // the last segment was the end of a long message, and no data was sent since
   wire::Ticks echo;
   base::Instant echo_arrived;
   base::Instant due;           // deadline, if owed and not at once
@@ -141,6 +142,7 @@ struct Peer {
   wire::Sequence ack_reach;        // the last ACK reported on segments before this one
 
   CongestionWindow congestion;
+  bool answers_ends = false;  // this side sent data after the last end of a long message, before more arrived
   Pacer pacer;
 
   // Bytes of long messages that the peer allows in flight (grants.hpp).
@@ -156,7 +158,8 @@ struct Peer {
 
   // Repair.
   RoundTrip round_trip;
-  wire::Ticks echo_measured;  // an echo is measured only once
+  wire::Ticks echo_measured;    // the newest echo measured
+  base::Instant measured_at{};  // when
   ReorderWindow reordering;
   std::uint32_t backoff = 0;  // timeouts since the last progress
   wire::Ticks fast_resend_at;

@@ -158,7 +158,7 @@ void Receiver::on_data(Peer& peer, const wire::Frame& frame, base::Instant now) 
   const ReceiveWindow::Verdict verdict = peer.received.judge(header.sequence);
   if (verdict != ReceiveWindow::Verdict::fresh) [[unlikely]] {
     // The ACK of the first copy may be lost or still on its way, so another ACK is sent at once.
-    acks_.owe(peer, frame, now, verdict != ReceiveWindow::Verdict::too_new, true);
+    acks_.owe(peer, frame, now, verdict != ReceiveWindow::Verdict::too_new, AckUrgency::at_once);
     return context_.counters.refuse(verdict == ReceiveWindow::Verdict::duplicate ? Refusal::duplicate
                                     : verdict == ReceiveWindow::Verdict::too_old ? Refusal::too_old
                                                                                  : Refusal::too_new);
@@ -181,7 +181,11 @@ void Receiver::on_data(Peer& peer, const wire::Frame& frame, base::Instant now) 
   const bool has_gap = !was_in_order || peer.received.ahead() != 0;
   if (has_gap)
     context_.counters.reordered_most = std::max<std::uint64_t>(context_.counters.reordered_most, peer.received.ahead());
-  acks_.owe(peer, frame, now, false, is_end || has_gap || (header.flags & wire::Flags::kAnswerAtOnce) != 0);
+  const bool is_at_once = has_gap || (header.flags & wire::Flags::kAnswerAtOnce) != 0;
+  acks_.owe(peer, frame, now, false,
+            is_at_once ? AckUrgency::at_once
+            : is_end   ? AckUrgency::after_end
+                       : AckUrgency::later);
 }
 
 void Receiver::on_part(Peer& peer, const wire::Frame& frame, base::Instant now) {

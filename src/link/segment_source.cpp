@@ -71,6 +71,19 @@ bool SegmentSource::is_open_for_two(const Peer& peer, std::uint32_t size) const 
          is_open_for(peer, Channel::data, 2 * size + context_.options.segment_overhead);
 }
 
+std::uint32_t SegmentSource::train_bytes(const Peer& peer, std::uint32_t bytes_max, std::uint32_t datagrams_max) {
+  const std::uint32_t size = peer.datagram_size, chunk = chunk_bytes_max(size);
+  const std::uint32_t whole = std::min(bytes_max / size, datagrams_max);
+  std::uint64_t segments = 0;
+  std::uint32_t looks = 0;
+  for (const Message& message : peer.messages) {
+    segments += (message.size - message.bytes_cut + chunk - 1) / chunk;
+    if (segments > 2 * std::uint64_t{whole} || ++looks == kMessagesLooked) return bytes_max;
+  }
+  if (segments <= whole) return bytes_max;
+  return static_cast<std::uint32_t>(segments + 1) / 2 * size;
+}
+
 Segment* SegmentSource::take_queued(Peer& peer, Channel channel, std::uint32_t size_max) {
   const auto index = static_cast<std::size_t>(channel);
   SegmentList& queue = peer.queued[index];

@@ -16,6 +16,9 @@ class SegmentSource {
  public:
   explicit SegmentSource(LinkContext& context) : context_(context) {}
 
+  /// Returns how many bytes the next train of longer messages may have. What needs two trains leaves in two halves: the
+  /// receiver works on the first one while the second is sent.
+  static std::uint32_t train_bytes(const Peer& peer, std::uint32_t bytes_max, std::uint32_t datagrams_max);
   /// Returns the next segment of short messages, at most `size_max` bytes. Null if none waits or may leave.
   Segment* take_queued(Peer& peer, Channel channel, std::uint32_t size_max);
   /// Cuts the next segment of a longer message for this train, which has `bytes_left` bytes left. `is_last`: the train

@@ -162,7 +162,7 @@ void Sessions::on_hello_ack(const base::SocketAddress& from, const wire::Frame& 
   establish(*peer, peer->ours, wire::read_hello(frame.payload), now);
   acks_.measure(*peer, frame.header, now);
   // The first segment proves to the peer that this side hears it. It goes at once, with or without data.
-  acks_.owe(*peer, frame, now, false, true);
+  acks_.owe(*peer, frame, now, false, AckUrgency::at_once);
 }
 
 /// Repeats the hello with the cookie: at once, but once between two regular repeats. So a peer that rejects its own

@@ -121,7 +121,10 @@ bool Trains::serve_peer(Peer& peer, base::Instant now, std::uint32_t bytes_max, 
     bytes_max = std::min(bytes_max, Pacer::burst(peer.congestion.rate(), peer.datagram_size));
   }
   if (train.datagrams == 0) add_queued(peer, Channel::data, base, now, bytes_max, datagrams_max, train);
-  if (train.datagrams == 0) add_cut(peer, base, now, bytes_max, datagrams_max, train);
+  if (train.datagrams == 0) {
+    add_cut(peer, base, now, bytes_max, datagrams_max, train);
+    if (train.datagrams != 0 && peer.ack.is_after_end) peer.answers_ends = true;
+  }
   peer.commands_in_a_row = are_commands           ? peer.commands_in_a_row + 1
                            : train.datagrams != 0 ? 0
                                                   : peer.commands_in_a_row;
@@ -149,6 +152,7 @@ void Trains::end_train(Peer& peer, base::Instant now, Train& train) {
   context_.counters.window_segments_most =
       std::max<std::uint64_t>(context_.counters.window_segments_most, peer.window.in_flight());
   context_.counters.window_bytes_most = std::max(context_.counters.window_bytes_most, peer.bytes_in_flight);
+  peer.ack.is_after_end = false;
   Acks::settle(peer);
   ++context_.counters.trains_sent;
   context_.agenda.wake_by(peer, now + context_.timeouts.probe_after(peer));
@@ -168,6 +172,7 @@ void Trains::add_queued(Peer& peer, Channel channel, const wire::Header& base, b
 
 void Trains::add_cut(Peer& peer, const wire::Header& base, base::Instant now, std::uint32_t bytes_max,
                      std::uint32_t datagrams_max, Train& train) {
+  if (train.datagrams == 0) bytes_max = SegmentSource::train_bytes(peer, bytes_max, datagrams_max);
   while (train.datagrams < datagrams_max && !is_ended(train)) {
     const std::uint32_t size = train.datagrams == 0 ? peer.datagram_size : train.datagram_size;
     const std::uint32_t left = bytes_max - train.bytes;

@@ -31,7 +31,7 @@ TEST(LinkTrains, TheEndsOfMessagesDoNotCutThemShort) {
   for (int i = 0; i < 8; ++i) world.send(0, 1, 64 << 10);  // 48 whole segments and a short one each
   const std::vector<std::uint32_t> trains = datagrams_of_trains(world);
   ASSERT_EQ(trains.size(), (8U * 49 + kFull - 1) / kFull);
-  for (std::size_t i = 0; i + 1 < trains.size(); ++i) EXPECT_EQ(trains[i], kFull) << i;
+  for (std::size_t i = 0; i + 2 < trains.size(); ++i) EXPECT_EQ(trains[i], kFull) << i;
   world.run_until_ended();  // by the tail probe: none of these was put on the network
   world.expect_all_delivered();
 }
@@ -41,8 +41,24 @@ TEST(LinkTrains, TheEndOfAMessageLeavesWithTheTrainThatItFollows) {
   open_session(world);
   for (int i = 0; i < 3; ++i) world.send(0, 1, 20 * 1352 + 100);
   const std::vector<std::uint32_t> trains = datagrams_of_trains(world);
-  // 60 whole segments and 3 ends: 43 and an end, 17 and an end, an end.
-  EXPECT_EQ(trains, (std::vector<std::uint32_t>{kFull, 60 - (kFull - 1) + 1, 1}));
+  // 60 whole segments and 3 ends: 31 and an end, 29 and an end, an end.
+  EXPECT_EQ(trains, (std::vector<std::uint32_t>{32, 30, 1}));
+}
+
+// The receiver works on the first half while the second one is sent.
+TEST(LinkTrains, WhatNeedsTwoTrainsLeavesInHalves) {
+  World world(7, wide());
+  open_session(world);
+  world.send(0, 1, 64 << 10);  // 49 segments
+  EXPECT_EQ(datagrams_of_trains(world), (std::vector<std::uint32_t>{25, 24}));
+  world.run_until_ended();
+  world.send(0, 1, kFull * 1352);
+  EXPECT_EQ(datagrams_of_trains(world), (std::vector<std::uint32_t>{kFull})) << "one train is enough";
+  world.run_until_ended();
+  world.send(0, 1, (2 * kFull + 1) * 1352);
+  EXPECT_EQ(datagrams_of_trains(world).front(), kFull) << "two are not";
+  world.run_until_ended();
+  world.expect_all_delivered();
 }
 
 TEST(LinkTrains, EndsOfLongSegmentsGoTogether) {

@@ -227,6 +227,28 @@ TEST(UdpPath, SurvivesEmptyDatagrams) {
   EXPECT_EQ(found[0].bytes.size(), 1u);
 }
 
+// Each receive call costs more than its copy.
+TEST(UdpPath, MergesTheDatagramsOfAMessageOf4096Bytes) {
+  const auto left = open_path("127.0.0.1", {}), right = open_path("127.0.0.1", {});
+  std::uint32_t arrivals_of_last = 0;
+  for (std::uint32_t tag = 0; tag < 8; ++tag) {
+    auto sent = pattern(4500, tag);  // four datagrams
+    ASSERT_TRUE(send_bytes(*left, right->address(), sent, 1472));
+    arrivals_of_last = 0;
+    std::array<Arrival, 8> arrivals;
+    std::size_t bytes = 0;
+    for (int look = 0; look < 10'000 && bytes < sent.size(); ++look) {
+      for (const Arrival& one : std::span(arrivals).first(right->collect(arrivals, {}))) {
+        bytes += one.bytes.size();
+        ++arrivals_of_last;
+      }
+    }
+    ASSERT_EQ(bytes, sent.size());
+  }
+  const bool is_merging = left->facts().has_gso && right->facts().has_gro;
+  EXPECT_EQ(arrivals_of_last, is_merging ? 1u : 4u);
+}
+
 TEST(UdpPath, TellsWhatTheKernelGranted) {
   const auto path = open_path("127.0.0.1");
   EXPECT_GE(path->facts().receive_buffer_granted, 64u << 10);

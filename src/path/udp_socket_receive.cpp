@@ -15,7 +15,7 @@
 namespace fairlead::path {
 namespace {
 
-constexpr std::size_t kRunIsBulk = 8;       // arrivals in one run from which merging is worth its control message
+constexpr std::size_t kRunIsBulk = 3;       // arrivals in one run from which merging is worth its control message
 constexpr std::uint32_t kLoneIsOver = 256;  // lone arrivals in a row after which it is not
 constexpr int kReportsMax = 2;              // errors of earlier datagrams that may precede an arrival
 

@@ -413,17 +413,19 @@ bool Requester::start_remote(QueuePair& pair, RequestNumber number) {
   return true;
 }
 
-/// Submits a request. A short one carries the owed acknowledgement; before a long one, which may wait for others, the
-/// acknowledgement is sent alone.
+/// Submits a request. It carries the owed acknowledgement. Before a long one that waits for others the acknowledgement
+/// is sent alone.
 Status Requester::submit(QueuePair& pair, RequestNumber number, link::Outgoing& message, const GatherList& list) {
   if (shared_.transports == nullptr) return Status::unreachable;
   wire::Envelope& envelope = message.envelope;
-  const bool carries = pair.is_answer_owed && has_data(envelope.operation) && message.size <= shared_.bounds.copied_max;
-  if (carries) carry_answer(pair, envelope.flags, envelope.target_port, envelope.a);
   // Resolved each time: the transport to a local peer may have changed.
   const Status found = shared_.transports->resolve_ordered(pair.route.address, shared_.now, pair.route.peer);
   if (found != Status::ok) return found;
   pair.route.has_peer = true;
+  const bool carries =
+      pair.is_answer_owed && has_data(envelope.operation) &&
+      (message.size <= shared_.bounds.copied_max || shared_.transports->sends_at_once(pair.route.peer));
+  if (carries) carry_answer(pair, envelope.flags, envelope.target_port, envelope.a);
   if (pair.is_answer_owed && !carries) parts_.answers.send_owed(pair);
   const Status status = shared_.submit(pair, {pair.index, number, true}, message, list);
   if (carries && status == Status::ok) pair.is_answer_owed = false;

@@ -123,6 +123,8 @@ class Transports {
   void set_target(link::PeerHandle peer, std::uint32_t reassembly, std::uint64_t target) {
     shm::Transport::has(peer) ? shm_->set_target(peer, target) : link_.set_target(peer, reassembly, target);
   }
+  /// Returns whether a long message to this network peer would wait for no other.
+  bool sends_at_once(link::PeerHandle peer) const { return !shm::Transport::has(peer) && link_.is_idle(peer); }
   /// Sends at once what was submitted to the peer, if little is in flight. The rest leaves with the next pass, which
   /// the acknowledgement of what is in flight will cause.
   void send_eagerly(link::PeerHandle peer, base::Instant now) {
