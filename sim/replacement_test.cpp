@@ -27,7 +27,7 @@ Report run_replacements(Sabotage::Kind sabotage, std::uint64_t seed, Seals seals
 
 /// Returns the first finding over some seeds.
 std::string finding_of_replacements_with(Sabotage::Kind sabotage, Seals seals = Seals::none) {
-  for (std::uint64_t seed = 1; seed <= 10; ++seed)
+  for (std::uint64_t seed = 1; seed <= 60; ++seed)
     if (const auto finding = run_replacements(sabotage, seed, seals).finding) return *finding;
   return "nothing";
 }
