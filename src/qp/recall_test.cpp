@@ -40,7 +40,7 @@ class Recall : public testing::Test {
       write.sges = {&sge, 1};
       write.remote_addr = far().address(at);
       write.rkey = far().key;
-    write.flags = verbs::send_flags::signaled;
+      write.flags = verbs::send_flags::signaled;
       std::size_t taken = 0;
       ASSERT_EQ(near().pairs().post_send(near_end_.handle, {&write, 1}, taken, world_.now), 0);
     }
@@ -92,6 +92,27 @@ TEST_F(Recall, AWriteThatWasSentInPartIsSentAgain) {
   EXPECT_EQ(near().pairs().counters().requests_repeated, 1u);
   handover().hold_answers(false);
   expect_all(1, 1 << 20);
+}
+
+TEST_F(Recall, AnAcknowledgementThatAWriteCarriedIsSentAgain) {
+  const verbs::Sge sge = far().sge(0, 8);
+  const std::size_t at = 900'000;
+  const verbs::SendRequest write{.sges = {&sge, 1},
+                                 .opcode = verbs::SendOpcode::write,
+                                 .flags = verbs::send_flags::signaled,
+                                 .rkey = near().key,
+                                 .remote_addr = near().address(at)};
+  near().memory[at] = std::byte{99};
+  std::size_t taken = 0;
+  ASSERT_EQ(far().pairs().post_send(far_end_.handle, {&write, 1}, taken, world_.now), 0);
+  for (int step = 0; step < 1000 && near().memory[at] == std::byte{99}; ++step) world_.step(world_.now + 10ms);
+  ASSERT_EQ(near().memory[at], far().memory[0]);
+  const std::uint64_t before = near().pairs().counters().answers_sent;
+  post(1, 800'000);
+  ASSERT_EQ(near().pairs().counters().answers_sent, before) << "the write carries it";
+  ASSERT_TRUE(rests());
+  EXPECT_EQ(near().pairs().counters().requests_repeated, 1u);
+  EXPECT_EQ(near().pairs().counters().answers_sent, before + 1);
 }
 
 // The outcomes of the first submissions come when the requests have been submitted again.

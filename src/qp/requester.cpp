@@ -450,6 +450,7 @@ void Requester::recall_waiting() {
         QueuePair& pair = *parts_.pairs.at(owner.pair);
         const bool is_repeatable = owner.is_request && pair.is(QpType::rc) && pair.can_ask();
         if (!is_repeatable || !shared_.transports->recall(peer, reference, cookie)) return;
+        parts_.answers.owe(pair);  // it may have carried an acknowledgement
         if (pair.sends.is_out(owner.number)) shared_.counters.requests_repeated += pair.sends.go_back(owner.number);
       });
 }
