@@ -106,9 +106,9 @@ void CongestionWindow::grow(base::Instant now) {
 }
 
 /// A flow that never needs all of its window never proves that the path carries more. So the path counts as congested
-/// until no queue was found for a while, which doubles each time.
+/// until there was neither a queue nor heavy loss for a while, which doubles each time.
 void CongestionWindow::end_congestion(base::Instant now) {
-  if (!is_congested_ || now - queue_at_ < free_for_) return;
+  if (!is_congested_ || now - hindered_at_ < free_for_) return;
   is_congested_ = false;
   bytes_ = std::max(bytes_, first_);
   free_for_ = std::min(2 * free_for_, kTrialPauseMost);
@@ -137,7 +137,7 @@ void CongestionWindow::end_round(base::Instant now) {
   } else if (is_limiting() && is_in_use()) {
     grow(now);
   }
-  if (queue > kQueueStanding) queue_at_ = now;
+  if (queue > kQueueStanding || loss_ > kLossHeavy) hindered_at_ = now;
   end_congestion(now);
   round_began_ = now;
   round_ends_ = now + round_trip_;

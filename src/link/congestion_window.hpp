@@ -45,7 +45,8 @@ class CongestionWindow {
 
   std::uint64_t bytes() const { return bytes_; }
   bool is_limiting() const { return bytes_ < most_; }
-  /// True after a queue was found on the path, until the path has proven that it carries more.
+  /// True after a queue was found on the path, until the path has proven that it carries more, or had no queue for
+  /// long.
   bool is_congested() const { return is_congested_; }
   /// Recent rate of delivery, in bytes per nanosecond; 0 if unknown.
   double rate() const {
@@ -97,8 +98,8 @@ class CongestionWindow {
   base::Instant trial_not_before_, more_not_before_;
   base::Duration trial_pause_{}, more_pause_{};
 
-  // When a queue was found last, and how long the path has to be free of queues until it does not count as congested.
-  base::Instant queue_at_;
+  // When a queue or heavy loss was found last, and for how long there must be neither until the path is not congested.
+  base::Instant hindered_at_;
   base::Duration free_for_ = std::chrono::seconds(1);
 
   // Measured in this round.

@@ -25,7 +25,7 @@ struct Bottleneck {
   base::Duration busy{};  // delay that a busy host adds to each sample
 
   CongestionWindow window;
-  base::Instant now{1s};
+  base::Instant now{1h};  // longer than any pause, as after a boot
   double lost_in_full = 0, losses_due = 0;
 
   Bottleneck() { window.open(kMost, kLeast, kAllowance, kFirst); }
@@ -154,6 +154,17 @@ TEST(CongestionWindow, HeavyLossShrinksItToTwoSegmentsAtLeast) {
   path.loss = 0;
   path.curve(300);
   EXPECT_GE(path.window.bytes(), kAllowance);
+}
+
+// A line that drops what exceeds its rate, and delays nothing.
+TEST(CongestionWindow, HeavyLossWithoutAQueueShrinksItToo) {
+  Bottleneck path;
+  path.bytes_per_us = 1e6;
+  path.loss = 0.5;
+  see_empty_path(path);
+  path.curve(300);
+  EXPECT_LE(path.window.bytes(), 2 * kLeast);
+  EXPECT_TRUE(path.window.is_congested());
 }
 
 /// One round of a flow that uses a part of its window.

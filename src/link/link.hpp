@@ -233,8 +233,8 @@ class Link {
   /// Returns whether to call next_train() at once after a submission: little is in flight to this peer, or the waiting
   /// messages have just filled segments worth a call. Otherwise they leave with those of the next pass.
   bool is_eager(PeerHandle peer) const;
-  /// Returns whether a message of any length would be sent now: the session is open, nothing waits, and
-  /// the peer grants any number of bytes.
+  /// Returns whether a message of any length would begin to leave within a burst of the pacer: the session is open,
+  /// nothing waits, and the peer grants any number of bytes.
   bool is_idle(PeerHandle peer) const;
   /// Valid until the peer is forgotten; an empty address if the handle is stale.
   const base::SocketAddress& address(PeerHandle peer) const;

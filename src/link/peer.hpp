@@ -142,7 +142,7 @@ struct Peer {
   wire::Sequence ack_reach;        // the last ACK reported on segments before this one
 
   CongestionWindow congestion;
-  bool answers_ends = false;  // this side sent data after the last end of a long message, before more arrived
+  bool answers_ends = false;  // this side answered the last long message with one of its own, before more arrived
   Pacer pacer;
 
   // Bytes of long messages that the peer allows in flight (grants.hpp).
