@@ -87,9 +87,12 @@ struct Expectation {
   bool has_no_resends = false;
   double resends_max = 1;                // share of all hosts' segments
   bool has_no_needless_resends = false;  // no segment may be resent that had arrived
-  base::Duration no_resends_after{};     // no resends after this time: the sender has learnt the path's properties
-  double goodput_min = 0;                // share of the receiver's downlink, while flows run
-  double fair_share_min = 0;             // share of the equal share, for the slowest flow that resembles the last one
+  // From this time on, when the sender has learnt how far the path reorders, at most so many resends. The window of
+  // reordering follows what was seen lately, so that a rare straggler is still resent.
+  base::Duration resends_after{};
+  std::uint32_t resends_after_most = 0;
+  double goodput_min = 0;     // share of the receiver's downlink, while flows run
+  double fair_share_min = 0;  // share of the equal share, for the slowest flow that resembles the last one
   // 99th percentile of the flow `latency_flow`, in round-trip times of an idle network
   double latency_p99_max_of_idle = 0;
   std::uint32_t latency_flow = 0;

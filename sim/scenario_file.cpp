@@ -153,7 +153,8 @@ void read_expectation(ScenarioSection& section, const Scenario& scenario, Expect
   section.read("no_resends", expect.has_no_resends);
   section.read_share("resends_max", expect.resends_max);
   section.read("no_needless_resends", expect.has_no_needless_resends);
-  section.read("no_resends_after", expect.no_resends_after);
+  section.read("resends_after", expect.resends_after);
+  section.read("resends_after_most", expect.resends_after_most, 0, ~std::uint32_t{0});
   section.read_share("goodput_min", expect.goodput_min);
   section.read_share("fair_share_min", expect.fair_share_min);
   section.read_number("latency_p99_max_of_idle", expect.latency_p99_max_of_idle);

@@ -101,7 +101,7 @@ class World {
   std::multimap<base::Instant, Change> changes_;
   std::multimap<base::Instant, Awaited> awaited_;
   std::optional<Samples> samples_;
-  std::optional<Resends> resends_learning_;  // until expect.no_resends_after
+  std::optional<Resends> resends_learning_;  // until expect.resends_after
 };
 
 }  // namespace fairlead::sim
