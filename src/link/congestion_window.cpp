@@ -105,6 +105,12 @@ void CongestionWindow::grow(base::Instant now) {
   is_congested_ = is_congested_ && is_limiting();
 }
 
+/// Returns whether a queue outlasts the bursts of this flow. A lone message may be delayed as long by a slow host.
+bool CongestionWindow::is_standing(base::Duration queue) const {
+  if (in_flight_most_ <= allowance_) return false;
+  return queue > (in_flight_most_ > 2 * allowance_ ? kQueueStanding : kQueueShort);
+}
+
 /// A flow that never needs all of its window never proves that the path carries more. So the path counts as congested
 /// until there was neither a queue nor heavy loss for a while, which doubles each time.
 void CongestionWindow::end_congestion(base::Instant now) {
@@ -132,7 +138,7 @@ void CongestionWindow::end_round(base::Instant now) {
     shrink(queue - kQueueShort, least_);
   } else if (rounds_late_ >= kRoundsLate) {
     shrink(queue - kQueueLong, std::max(most_ / 4, least_));
-  } else if (queue > kQueueStanding && in_flight_most_ > allowance_) {
+  } else if (is_standing(queue)) {
     try_to_fill_only(now);
   } else if (is_limiting() && is_in_use()) {
     grow(now);

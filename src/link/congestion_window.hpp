@@ -12,11 +12,11 @@
 //   to half.
 // - Delay alone, longer than kQueueLong for kRoundsLate round trips: it shrinks by the excess, but a quarter of the
 //   maximum stays.
-// - A standing queue (longer than kQueueStanding while more than the allowance is in flight): the window goes to twice
-//   the bandwidth-delay product, plus an allowance for ACKs that arrive together, so that other traffic finds a short
-//   queue. This is a trial. If the rate of delivery falls, a busy host caused the delay; the change is undone and not
-//   tried again for a while. If the window is that small already, a doubled window is tried, and kept if it delivers
-//   more.
+// - A standing queue (longer than kQueueStanding while more than twice the allowance is in flight, or longer than
+//   kQueueShort while more than the allowance is): the window goes to twice the bandwidth-delay product, plus an
+//   allowance for ACKs that arrive together, so that other traffic finds a short queue. This is a trial. If the rate of
+//   delivery falls, a busy host caused the delay; the change is undone and not tried again for a while. If the window
+//   is that small already, a doubled window is tried, and kept if it delivers more.
 // - Otherwise it grows by an eighth, as long as it is in use.
 //
 // Losses are averaged over some 8 round trips. So random loss of a few per cent is repaired, and does not shrink the
@@ -77,6 +77,7 @@ class CongestionWindow {
   void try_more(base::Instant now);
   void begin_trial(std::uint64_t wanted);
   void grow(base::Instant now);
+  bool is_standing(base::Duration queue) const;
   void end_congestion(base::Instant now);
   /// Twice the bandwidth-delay product, plus the allowance.
   std::uint64_t enough() const { return std::max(2 * filling_ + allowance_, least_); }

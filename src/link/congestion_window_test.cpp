@@ -173,6 +173,20 @@ void round_of(Bottleneck& path, std::uint64_t bytes, base::Duration round_trip) 
   path.window.on_ack(bytes / kSegment, bytes, bytes, round_trip, path.now);
 }
 
+// A host that takes 80 us for a message of 64 KiB is slow, and its network is not.
+TEST(CongestionWindow, AShortDelayOfALoneMessageIsNoQueue) {
+  Bottleneck path;
+  see_empty_path(path);
+  for (int i = 0; i < 100; ++i) round_of(path, 100'000, kEmpty + 100us);
+  EXPECT_FALSE(path.window.is_congested());
+  round_of(path, 100'000, kEmpty + 200us);
+  EXPECT_TRUE(path.window.is_congested()) << "what delays for longer is one";
+  Bottleneck other;
+  see_empty_path(other);
+  round_of(other, 200'000, kEmpty + 100us);
+  EXPECT_TRUE(other.window.is_congested()) << "so is the same delay by more bytes";
+}
+
 TEST(CongestionWindow, APathWithoutAQueueForAWhileIsNotCongested) {
   Bottleneck path;
   see_empty_path(path);
