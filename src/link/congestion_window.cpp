@@ -7,6 +7,7 @@ constexpr base::Duration kPeriod = std::chrono::seconds(10);
 constexpr std::uint64_t kRoundsRemembered = 16;
 constexpr std::uint32_t kTrialRounds = 4;
 constexpr std::uint32_t kRoundsToSettle = 32;  // before that the rate of delivery grows, whatever the window
+constexpr base::Duration kRoundCounts = std::chrono::milliseconds(100);  // at most, towards the end of congestion
 constexpr base::Duration kTrialPause = std::chrono::seconds(1), kTrialPauseMost = std::chrono::seconds(60);
 constexpr std::uint64_t kSegmentsToJudge = 8;  // fewer segments are no sample of the loss
 
@@ -112,8 +113,10 @@ bool CongestionWindow::is_standing(base::Duration queue) const {
 }
 
 /// A flow that never needs all of its window never proves that the path carries more. So the path counts as congested
-/// until there was neither a queue nor heavy loss for a while, which doubles each time.
+/// until there was neither a queue nor heavy loss for a while, which doubles each time. A pause of the flow proves
+/// nothing, so a round counts for kRoundCounts at most.
 void CongestionWindow::end_congestion(base::Instant now) {
+  hindered_at_ += std::max(now - round_began_ - kRoundCounts, base::Duration::zero());
   if (!is_congested_ || now - hindered_at_ < free_for_) return;
   is_congested_ = false;
   bytes_ = std::max(bytes_, first_);

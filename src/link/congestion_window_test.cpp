@@ -204,6 +204,22 @@ TEST(CongestionWindow, APathWithoutAQueueForAWhileIsNotCongested) {
   EXPECT_GE(wait_until_free(), 2s) << "it waits for longer the next time";
 }
 
+TEST(CongestionWindow, APauseOfTheFlowIsNoPathWithoutAQueue) {
+  Bottleneck path;
+  see_empty_path(path);
+  round_of(path, 100'000, kEmpty + 500us);
+  ASSERT_TRUE(path.window.is_congested());
+  for (int pause = 0; pause < 9; ++pause) {
+    path.now += 70s;
+    round_of(path, 40'000, kEmpty);
+    EXPECT_TRUE(path.window.is_congested()) << pause;
+  }
+  path.now += 70s;
+  round_of(path, 40'000, kEmpty);
+  round_of(path, 40'000, kEmpty);
+  EXPECT_FALSE(path.window.is_congested()) << "ten bursts without a queue are enough";
+}
+
 TEST(CongestionWindow, ALongerRouteIsBelievedInTime) {
   Bottleneck path;
   path.bytes_per_us = 25'000;
