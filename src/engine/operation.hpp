@@ -51,7 +51,7 @@ struct Operation {
   std::uint64_t key = 0;          // exposure, blank: its name; 0 once it is taken
   std::uint64_t asker = 0;        // exposure that is being read: the peer's name for its get
   std::uint64_t asked_key = 0;    // put, get: of the target, as the envelope has it
-  base::Instant repeat_until{};   // put, get: set when it is found to be early
+  base::Instant repeat_until{};   // put, get: set when it is repeated for the first time
   std::uint32_t repeats = 0;      // put, get: how often this program has repeated it
   link::Reference reference = 0;  // the message's place in the transport
   RemotePort other;

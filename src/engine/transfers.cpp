@@ -116,7 +116,6 @@ Status Transfers::request(std::uint32_t slot, base::Instant now) {
 /// Returns false if there is no memory.
 bool Transfers::await_exposure(std::uint32_t slot, base::Instant now) {
   Operation& operation = context_.operations[slot];
-  if (operation.repeat_until == base::Instant{}) operation.repeat_until = now + context_.give_up_after();
   return operation.is_to_repeat = repeated_.add(context_.operations.name_of(slot), operation.repeats, now);
 }
 
@@ -134,8 +133,11 @@ bool Transfers::repeat_one(std::uint32_t slot, base::Instant now) {
 
 /// Returns why the transfer has failed; ok if it has not yet.
 Status Transfers::ask_again(std::uint32_t slot, base::Instant now) {
-  const Operation& operation = context_.operations[slot];
-  if (now >= operation.repeat_until) return Status::stale;
+  Operation& operation = context_.operations[slot];
+  // The bytes of the first request may need longer than the give-up time, which begins when the link has sent them.
+  if (operation.repeat_until == base::Instant{} && !operation.is_link_pending)
+    operation.repeat_until = now + context_.give_up_after();
+  if (operation.repeat_until != base::Instant{} && now >= operation.repeat_until) return Status::stale;
   Status status = Status::again;
   if (is_here(operation)) {
     if (local_.takes_turns(operation.length) && !local_.reserve()) return Status::no_memory;

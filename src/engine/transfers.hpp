@@ -45,11 +45,15 @@ class Transfers {
   void repeat(base::Instant now, End&& end) {
     if (answers_.is_held()) return;  // else a handover would wait for it
     std::uint32_t left = RepeatedTransfers::kInPass;
-    for (std::uint32_t looks = RepeatedTransfers::kLooksInPass; left > 0 && looks > 0; --looks) {
+    std::uint64_t bytes = 0;  // that this engine copies at once
+    for (std::uint32_t looks = RepeatedTransfers::kLooksInPass;
+         left > 0 && looks > 0 && bytes < LocalCopies::kBytesInTurn; --looks) {
       const std::uint64_t name = repeated_.take_due(now);
       if (name == 0) return;
-      if (context_.operations.find(name) == nullptr) continue;
+      const Operation* const operation = context_.operations.find(name);
+      if (operation == nullptr) continue;
       --left;
+      if (is_here(*operation) && !local_.takes_turns(operation->length)) bytes += operation->length;
       if (!repeat_one(slot_of(name), now)) end(slot_of(name));
     }
   }

@@ -205,6 +205,25 @@ TEST_F(EarlyBulk, IsStaleIfThereNeverIsOne) {
   EXPECT_EQ(b().engine->messages().counters().asked_early, asked) << "it has ended";
 }
 
+// All bytes of a refused put are sent, which takes longer here than the give-up time.
+TEST_F(EarlyBulk, IsDoneAlsoIfItsBytesTakeLong) {
+  ASSERT_TRUE(options_.set(Option::give_up_after, 100));
+  for (std::uint8_t i = 0; i < 2; ++i) start(i, 200 + i);
+  path::SimLink slow;
+  slow.bytes_per_second = 10'000'000;
+  network_.set_link(host(0), host(1), slow);
+  make_memory(OperationKind::put, 3'000'000, 3'000'000);
+  ASSERT_EQ(b().engine->messages().exposures().add_blank(b().port, blank_, key_), Status::ok);
+  ASSERT_EQ(again(OperationKind::put), Status::ok);
+  run(10ms);
+  EXPECT_GT(b().engine->messages().counters().asked_early, 0u);
+  ASSERT_EQ(expose(true), Status::ok);
+  run(2s);
+  EXPECT_EQ(status_at_a(), Status::ok);
+  EXPECT_EQ(b().events().size(), 1u);
+  EXPECT_EQ(passive_, before_);
+}
+
 TEST_F(EarlyBulk, IsNotRepeatedAfterItWasCancelled) {
   start_early(OperationKind::put, 1000);
   const auto operations = a().engine->messages().use().operations;
@@ -267,6 +286,30 @@ TEST_F(EarlyBulkInside, IsStaleIfThereNeverIsOne) {
   ASSERT_EQ(events.size(), 1u);
   EXPECT_EQ(events[0].status, Status::stale);
   EXPECT_EQ(operations(), 1u) << "the blank";
+}
+
+TEST_F(EarlyBulkInside, FewBytesAreCopiedInAPass) {
+  constexpr std::uint32_t kPuts = 8;
+  constexpr std::size_t kBytes = LocalCopies::kBytesInTurn;
+  make_memory(OperationKind::put, kBytes, kBytes);
+  std::array<OperationHandle, kPuts> blanks;
+  for (OperationHandle& blank : blanks) {
+    ASSERT_EQ(b().engine->messages().exposures().add_blank(b().port, blank, key_), Status::ok);
+    ASSERT_EQ(start_from(b(), OperationKind::put, name_), Status::ok);
+  }
+  for (const OperationHandle& blank : blanks) {
+    blank_ = blank;
+    ASSERT_EQ(expose(true), Status::ok);
+  }
+  now_ += RepeatedTransfers::kAfter;
+  std::size_t events = 0;
+  for (int passes = 0; passes < 100 && events < 2 * kPuts; ++passes) {
+    b().engine->progress(now_);
+    const std::size_t more = b().events().size();
+    EXPECT_LE(more, 2u) << "both ends of one";
+    events += more;
+  }
+  EXPECT_EQ(events, 2 * kPuts);
 }
 
 TEST_F(EarlyBulkInside, CanBeCancelled) {
