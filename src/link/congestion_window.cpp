@@ -4,8 +4,10 @@ namespace fairlead::link {
 namespace {
 
 constexpr base::Duration kPeriod = std::chrono::seconds(10);
-constexpr std::uint64_t kRoundsRemembered = 16;
-constexpr std::uint32_t kTrialRounds = 4;
+constexpr std::uint32_t kRoundsRemembered = 16;
+constexpr std::uint32_t kTrialRounds = 4, kDescentRounds = 32;
+constexpr std::uint32_t kRoundsStanding = 4;  // a queue that stands for so long is no burst of this flow
+
 constexpr std::uint32_t kRoundsToSettle = 32;  // before that the rate of delivery grows, whatever the window
 constexpr base::Duration kRoundCounts = std::chrono::milliseconds(100);  // at most, towards the end of congestion
 constexpr base::Duration kTrialPause = std::chrono::seconds(1), kTrialPauseMost = std::chrono::seconds(60);
@@ -47,54 +49,60 @@ void CongestionWindow::judge_rate(base::Instant now) {
   const auto empty = static_cast<double>(std::min(empty_, empty_before_).count());
   const std::uint64_t remembered = is_in_use() ? filling_ - filling_ / kRoundsRemembered : filling_;
   filling_ = std::max(static_cast<std::uint64_t>(rate_ * empty), remembered);
-  rate_most_ = std::max(rate_, rate_most_ * 7 / 8);
+  if (!is_in_use()) return;
+  rounds_in_use_ = std::min(rounds_in_use_ + 1, kRoundsRemembered);
+  usual_rate_ += (rate_ - usual_rate_) / rounds_in_use_;
 }
 
-void CongestionWindow::begin_trial(std::uint64_t wanted) {
-  trial_rounds_ = kTrialRounds;
-  bytes_before_ = bytes_;
-  is_for_more_ = wanted > bytes_;
-  rate_before_ = is_for_more_ ? rate_most_ : rate_;
-  rate_tried_ = 0;
-}
-
-void CongestionWindow::try_to_fill_only(base::Instant now) {
+/// Shortens a queue that outlasts the bursts of this flow, if that does not cost it throughput.
+void CongestionWindow::descend(base::Instant now) {
+  if (rounds_standing_ < kRoundsStanding || trial_rounds_ != 0) return;
   const std::uint64_t wanted = enough();
-  if (wanted >= bytes_ || now < trial_not_before_) return try_more(now);
-  if (trial_rounds_ == 0 && wanted < bytes_ - bytes_ / 4) begin_trial(wanted);
+  if (wanted >= bytes_ || now < descent_not_before_) return try_more(now);
+  if (descent_rounds_ == 0) {
+    descent_rounds_ = kDescentRounds;
+    descent_from_ = bytes_;
+    descent_rate_ = usual_rate_;
+  }
   is_congested_ = true;
   bytes_ = wanted;
+}
+
+/// Undoes a descent that has cost throughput: then a busy host is the cause of the delay. The steps of many rounds are
+/// judged together, because each may be small.
+void CongestionWindow::judge_descent(base::Instant now) {
+  if (descent_rounds_ == 0) return;
+  --descent_rounds_;
+  if (usual_rate_ >= descent_rate_ * 3 / 4) return;
+  descent_rounds_ = 0;
+  is_congested_ = false;
+  bytes_ = std::max(bytes_, descent_from_);
+  descent_pause_ = std::clamp(2 * descent_pause_, kTrialPause, kTrialPauseMost);
+  descent_not_before_ = now + descent_pause_;
 }
 
 /// The delay is not caused by our queue: doubles the window for a trial, as long as that delivers more.
 void CongestionWindow::try_more(base::Instant now) {
   if (!is_limiting() || !is_in_use() || trial_rounds_ != 0 || rounds_ < kRoundsToSettle || now < more_not_before_)
     return;
-  const std::uint64_t wanted = std::min(2 * bytes_, most_);
-  begin_trial(wanted);
-  bytes_ = wanted;
+  trial_rounds_ = kTrialRounds;
+  bytes_before_ = bytes_;
+  rate_tried_ = 0;
+  bytes_ = std::min(2 * bytes_, most_);
 }
 
 void CongestionWindow::judge_trial(base::Instant now) {
   if (trial_rounds_ == 0) return;
-  if (!is_for_more_ && !is_in_use()) return;  // an unused window proves nothing, nor does the end of a transfer
-  rate_tried_ = std::max(rate_tried_, rate_);
+  rate_tried_ += rate_ / kTrialRounds;
   if (--trial_rounds_ != 0) return;
-  if (is_for_more_) {
-    if (rate_tried_ >= rate_before_ * 5 / 4) {
-      is_congested_ = false;
-      return;
-    }
-    bytes_ = std::min(bytes_, bytes_before_);
-    more_pause_ = std::clamp(2 * more_pause_, kTrialPause, kTrialPauseMost);
-    more_not_before_ = now + more_pause_;
+  if (rate_tried_ >= usual_rate_ * 5 / 4) {
+    usual_rate_ = rate_tried_;
+    is_congested_ = false;
     return;
   }
-  if (rate_tried_ >= rate_before_ * 3 / 4) return;
-  is_congested_ = false;
-  bytes_ = std::max(bytes_, bytes_before_);
-  trial_pause_ = std::clamp(2 * trial_pause_, kTrialPause, kTrialPauseMost);
-  trial_not_before_ = now + trial_pause_;
+  bytes_ = std::min(bytes_, bytes_before_);
+  more_pause_ = std::clamp(2 * more_pause_, kTrialPause, kTrialPauseMost);
+  more_not_before_ = now + more_pause_;
 }
 
 /// Grows the window. After a queue was found, only as far as the rate of delivery follows; beyond that a larger window
@@ -129,6 +137,7 @@ void CongestionWindow::end_round(base::Instant now) {
   remember_least(now);
   judge_rate(now);
   judge_trial(now);
+  judge_descent(now);
   if (acked_ + lost_ >= kSegmentsToJudge || is_limiting()) {
     const auto share = static_cast<std::int64_t>(1000 * lost_ / std::max<std::uint64_t>(acked_ + lost_, 1));
     loss_ = static_cast<std::uint32_t>(loss_ + (share - std::int64_t{loss_}) / 8);
@@ -142,10 +151,12 @@ void CongestionWindow::end_round(base::Instant now) {
   } else if (rounds_late_ >= kRoundsLate) {
     shrink(queue - kQueueLong, std::max(most_ / 4, least_));
   } else if (is_standing(queue)) {
-    try_to_fill_only(now);
+    if (rounds_standing_++ == 0) rounds_in_use_ = 0;  // the usual rate is that of the present path
+    descend(now);
   } else if (is_limiting() && is_in_use()) {
     grow(now);
   }
+  if (!is_standing(queue)) rounds_standing_ = 0;
   if (queue > kQueueStanding || loss_ > kLossHeavy) hindered_at_ = now;
   end_congestion(now);
   round_began_ = now;

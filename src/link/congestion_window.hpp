@@ -12,11 +12,11 @@
 //   to half.
 // - Delay alone, longer than kQueueLong for kRoundsLate round trips: it shrinks by the excess, but a quarter of the
 //   maximum stays.
-// - A standing queue (longer than kQueueStanding while more than twice the allowance is in flight, or longer than
-//   kQueueShort while more than the allowance is): the window goes to twice the bandwidth-delay product, plus an
-//   allowance for ACKs that arrive together, so that other traffic finds a short queue. This is a trial. If the rate of
-//   delivery falls, a busy host caused the delay; the change is undone and not tried again for a while. If the window
-//   is that small already, a doubled window is tried, and kept if it delivers more.
+// - A standing queue (in several rounds in a row longer than kQueueStanding while more than twice the allowance is in
+//   flight, or longer than kQueueShort while more than the allowance is): the window goes to twice the bandwidth-delay
+//   product, plus an allowance for ACKs that arrive together, so that other traffic finds a short queue. If the usual
+//   rate of delivery falls with it, a busy host caused the delay; the descent is undone and not tried again for a
+//   while. If the window is that small already, a doubled window is tried, and kept if it delivers more.
 // - Otherwise it grows by an eighth, as long as it is in use.
 //
 // Losses are averaged over some 8 round trips. So random loss of a few per cent is repaired, and does not shrink the
@@ -72,10 +72,10 @@ class CongestionWindow {
   void end_round(base::Instant now);
   void remember_least(base::Instant now);
   void judge_rate(base::Instant now);
-  void judge_trial(base::Instant now);
-  void try_to_fill_only(base::Instant now);
+  void descend(base::Instant now);
+  void judge_descent(base::Instant now);
   void try_more(base::Instant now);
-  void begin_trial(std::uint64_t wanted);
+  void judge_trial(base::Instant now);
   void grow(base::Instant now);
   bool is_standing(base::Duration queue) const;
   void end_congestion(base::Instant now);
@@ -89,15 +89,24 @@ class CongestionWindow {
   std::uint64_t filling_ = 0;  // bandwidth-delay product: rate of delivery times the empty path's round trip, in bytes
   base::Instant round_began_, round_ends_;
 
-  // A trial of another window: whether a smaller one delivers as much, or a larger one more.
+  // Rates of delivery, in bytes per nanosecond: of the last round, and the moving average over rounds in which the
+  // window was in use.
+  double rate_ = 0, usual_rate_ = 0;
+  std::uint32_t rounds_ = 0, rounds_in_use_ = 0;
+
+  // A descent: the window became smaller because of a queue.
+  std::uint32_t descent_rounds_ = 0;  // left until it is accepted; 0: none
+  std::uint64_t descent_from_ = 0;    // the window before
+  double descent_rate_ = 0;           // the usual rate before
+  base::Instant descent_not_before_;
+  base::Duration descent_pause_{};
+
+  // A trial: whether a larger window delivers more.
   std::uint32_t trial_rounds_ = 0;  // rounds left
-  bool is_for_more_ = false;
   std::uint64_t bytes_before_ = 0;
-  double rate_ = 0, rate_before_ = 0, rate_tried_ = 0;  // bytes per nanosecond
-  double rate_most_ = 0;                                // recent maximum
-  std::uint32_t rounds_ = 0;
-  base::Instant trial_not_before_, more_not_before_;
-  base::Duration trial_pause_{}, more_pause_{};
+  double rate_tried_ = 0;  // mean of its rounds
+  base::Instant more_not_before_;
+  base::Duration more_pause_{};
 
   // When a queue or heavy loss was found last, and for how long there must be neither until the path is not congested.
   base::Instant hindered_at_;
@@ -108,7 +117,7 @@ class CongestionWindow {
   base::Duration round_trip_ = kNone;
 
   std::uint32_t loss_ = 0;  // moving average, in thousandths
-  std::uint32_t rounds_late_ = 0;
+  std::uint32_t rounds_late_ = 0, rounds_standing_ = 0;
   // Round trip of the empty path: the least of this period and of the previous one, so that a change of route is
   // noticed.
   base::Duration empty_ = kNone, empty_before_ = kNone;

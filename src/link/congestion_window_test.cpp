@@ -144,6 +144,60 @@ TEST(CongestionWindow, ABusyHostIsNoCongestion) {
   EXPECT_FALSE(path.window.is_limiting()) << "a smaller window was tried, delivered less, and was given up\n" << curve;
 }
 
+/// A path of 60 us between hosts that need another 110 us for a window of any size: what it delivers grows with the
+/// window.
+struct SlowHosts {
+  CongestionWindow window;
+  base::Instant now{1h};
+
+  explicit SlowHosts(std::uint64_t first) {
+    window.open(kMost, kLeast, kAllowance, first);
+    round(kSegment, 60us);
+  }
+  void round(std::uint64_t bytes, base::Duration round_trip = 170us) {
+    now += round_trip;
+    window.on_ack(bytes / kSegment, bytes, bytes, round_trip, now);
+  }
+};
+
+// Each step of the window is small, because the last rate of delivery is remembered.
+TEST(CongestionWindow, ManySmallStepsThatCostThroughputAreUndone) {
+  SlowHosts path(kMost);
+  std::uint64_t least = kMost;
+  for (int i = 0; i < 100; ++i) {
+    path.round(path.window.bytes());
+    least = std::min(least, path.window.bytes());
+  }
+  EXPECT_LT(least, kMost * 3 / 4) << "it was tried";
+  EXPECT_FALSE(path.window.is_limiting());
+  EXPECT_FALSE(path.window.is_congested());
+  int rounds_limited = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    path.round(path.window.bytes());
+    rounds_limited += path.window.is_limiting();
+  }
+  EXPECT_GT(rounds_limited, 0) << "it is tried again";
+  EXPECT_LT(rounds_limited, 200);
+}
+
+TEST(CongestionWindow, AQueueThatStandsDoesNotEndATrialOfMore) {
+  SlowHosts path(kFirst);
+  int trials = 0, rounds_larger = 0;
+  std::uint64_t before = 0;
+  for (int i = 0; i < 300; ++i) {
+    const std::uint64_t now = path.window.bytes();
+    path.round(now);
+    if (path.window.bytes() == 2 * now) {
+      ++trials;
+      before = now;
+    }
+    if (trials == 1 && path.window.bytes() == 2 * before) ++rounds_larger;
+  }
+  EXPECT_GT(trials, 0);
+  EXPECT_GE(rounds_larger, 4);
+  EXPECT_GE(path.window.bytes(), 3 * kFirst) << "twice the window delivers twice as much";
+}
+
 TEST(CongestionWindow, HeavyLossShrinksItToTwoSegmentsAtLeast) {
   Bottleneck path;
   path.loss = 0.5;
@@ -172,6 +226,29 @@ void round_of(Bottleneck& path, std::uint64_t bytes, base::Duration round_trip) 
   path.now += round_trip;
   path.window.on_ack(bytes / kSegment, bytes, bytes, round_trip, path.now);
 }
+/// Enough rounds for a queue that stands.
+void rounds_of(Bottleneck& path, std::uint64_t bytes, base::Duration round_trip) {
+  for (int i = 0; i < 4; ++i) round_of(path, bytes, round_trip);
+}
+
+TEST(CongestionWindow, AQueueThatComesAndGoesDoesNotStand) {
+  Bottleneck path;
+  see_empty_path(path);
+  for (int i = 0; i < 300; ++i) round_of(path, 260'000, kEmpty + (i % 4 == 0 ? 10us : 100us));
+  EXPECT_FALSE(path.window.is_congested());
+}
+
+// What the path delivered before others came is no measure for a smaller window.
+TEST(CongestionWindow, APathThatDeliversLessIsNoReasonToUndoASmallerWindow) {
+  Bottleneck path;
+  path.bytes_per_us = 20'000;
+  see_empty_path(path);
+  path.curve(100);
+  EXPECT_FALSE(path.window.is_limiting());
+  path.bytes_per_us = 1250;
+  path.curve(200);
+  EXPECT_LE(path.round(), kEmpty + 110us);
+}
 
 // A host that takes 80 us for a message of 64 KiB is slow, and its network is not.
 TEST(CongestionWindow, AShortDelayOfALoneMessageIsNoQueue) {
@@ -179,11 +256,11 @@ TEST(CongestionWindow, AShortDelayOfALoneMessageIsNoQueue) {
   see_empty_path(path);
   for (int i = 0; i < 100; ++i) round_of(path, 100'000, kEmpty + 100us);
   EXPECT_FALSE(path.window.is_congested());
-  round_of(path, 100'000, kEmpty + 200us);
+  rounds_of(path, 100'000, kEmpty + 200us);
   EXPECT_TRUE(path.window.is_congested()) << "what delays for longer is one";
   Bottleneck other;
   see_empty_path(other);
-  round_of(other, 200'000, kEmpty + 100us);
+  rounds_of(other, 200'000, kEmpty + 100us);
   EXPECT_TRUE(other.window.is_congested()) << "so is the same delay by more bytes";
 }
 
@@ -191,7 +268,7 @@ TEST(CongestionWindow, APathWithoutAQueueForAWhileIsNotCongested) {
   Bottleneck path;
   see_empty_path(path);
   const auto wait_until_free = [&] {
-    round_of(path, 100'000, kEmpty + 500us);
+    rounds_of(path, 100'000, kEmpty + 500us);
     EXPECT_TRUE(path.window.is_congested());
     const base::Instant since = path.now;
     while (path.window.is_congested() && path.now - since < 10s) round_of(path, 40'000, kEmpty);
@@ -207,7 +284,7 @@ TEST(CongestionWindow, APathWithoutAQueueForAWhileIsNotCongested) {
 TEST(CongestionWindow, APauseOfTheFlowIsNoPathWithoutAQueue) {
   Bottleneck path;
   see_empty_path(path);
-  round_of(path, 100'000, kEmpty + 500us);
+  rounds_of(path, 100'000, kEmpty + 500us);
   ASSERT_TRUE(path.window.is_congested());
   for (int pause = 0; pause < 9; ++pause) {
     path.now += 70s;
