@@ -6,7 +6,7 @@
 // checked; the state of pending operations is kept here. A request that our library never writes ends this
 // application's attachment, and nothing else.
 //
-// Not thread-safe: the host engine's one thread calls it.
+// Not thread-safe: only the host engine's thread that serves this application calls it.
 
 #include <array>
 #include <cstdint>

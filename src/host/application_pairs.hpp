@@ -9,8 +9,8 @@
 // A call that closes or changes a queue pair, or changes or removes a region, is answered when operations in flight
 // have ended. Meanwhile other calls are served.
 //
-// Not thread-safe: the host engine's one thread calls it. Other threads of the engine may look for receives
-// (posted_receives.hpp).
+// Not thread-safe: only the host engine's thread that serves this application calls it. Other threads of the engine may
+// look for receives (posted_receives.hpp).
 
 #include <array>
 #include <cstdint>

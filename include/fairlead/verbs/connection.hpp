@@ -38,7 +38,7 @@ struct ConnectOptions {
   std::uint32_t access = access::remote_write | access::remote_read | access::remote_atomic;
   Mtu path_mtu = Mtu::bytes_4096;
   std::uint8_t max_rd_atomic = 16;  ///< reads and atomics in flight, in each direction
-  std::uint8_t timeout = 14;        ///< 4.096 us * 2^timeout, retry_cnt times: 0.54 s for a peer that is gone
+  std::uint8_t timeout = 14;        ///< 4.096 us * 2^timeout, (retry_cnt + 1) times: 0.54 s for a peer that is gone
   std::uint8_t retry_cnt = 7;
   std::uint8_t rnr_retry = 7;  ///< 7: retries for ever
   std::uint8_t min_rnr_timer = 1;

@@ -1,5 +1,6 @@
 #pragma once
-// Types of the verbs interface. Enumerators have the same values as in the C verbs, so a shim can cast them.
+// Types of the verbs interface. Enumerators have the same values as in the C verbs, so a shim can cast them, except
+// SendOpcode::atomic_write.
 //
 // Errors. Set-up calls return Result<T>; Error::system_errno is always the errno that a C caller expects (EINVAL,
 // ENOMEM, EBUSY, EFAULT, EOPNOTSUPP, EAGAIN). Data path calls (post, poll, arm) return 0 or a positive errno. They do
@@ -93,7 +94,7 @@ enum class Cause : std::uint32_t {
   no_such_shared_queue,  ///< XRC: the target's domain has no shared receive queue of that number, or only one end is
                          ///< XRC
   host_ended,            ///< the host engine (fairleadd) has ended, and all queue pairs with it
-  peer_ended,            ///< shared memory: the peer's process has ended, or it or this side cut the connection
+  peer_ended,  ///< shared memory: the peer's process has ended, or either side closed the shared-memory connection
 };
 
 /// One sentence with cause and remedy, for people.
