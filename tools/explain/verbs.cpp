@@ -71,8 +71,8 @@ constexpr CompletionWord kStatuses[] = {
      "key, address, length and access flags"},
     {WcStatus::rem_op_err, "IBV_WC_REM_OP_ERR", "the peer could not complete the request"},
     {WcStatus::retry_exc_err, "IBV_WC_RETRY_EXC_ERR",
-     "the peer did not acknowledge in timeout x retry_cnt: is its process alive, and its queue pair in RTR or RTS? Are "
-     "GID, dest_qp_num and PSN those of the peer? vendor_err gives the cause"},
+     "the peer did not acknowledge within (retry_cnt + 1) x timeout: is its process alive, and its queue pair in RTR "
+     "or RTS? Are GID, dest_qp_num and PSN those of the peer? vendor_err gives the cause"},
     {WcStatus::rnr_retry_exc_err, "IBV_WC_RNR_RETRY_EXC_ERR",
      "the peer had no receive posted for longer than rnr_retry allows: post receives sooner, or set rnr_retry to 7"},
     {WcStatus::fatal_err, "IBV_WC_FATAL_ERR", "the device failed"},
