@@ -27,7 +27,7 @@ namespace fairlead::amudp {
 namespace {
 
 constexpr int kUsage = 2;
-std::unique_ptr<Worker> the_worker;
+Worker* the_worker = nullptr;  // never destroyed: its thread runs until the process ends, also within exit()
 eb_t the_bundle = nullptr;
 
 struct Part {
@@ -231,15 +231,15 @@ int start_up(int* argc, char*** argv, int processes, int depth, amudp_spawnfn_t 
   if (the_worker) return fail(AM_ERR_RESOURCE, "AMX_SPMDStartup", "it was called before");
   if (const auto told = told_job()) {
     unsetenv(kJobVariable);  // must not reach our own children
-    the_worker = join_or_refuse(*told, -1);
+    the_worker = join_or_refuse(*told, -1).release();
   } else if (auto by_hand = join_by_hand(depth_of(depth))) {
-    the_worker = std::move(by_hand);
+    the_worker = by_hand.release();
   } else if (is_started_by_pmix()) {
-    the_worker = join_by_pmix(depth_of(depth));
+    the_worker = join_by_pmix(depth_of(depth)).release();
   } else if (has_console) {
     be_console(*argc, *argv, processes, depth, spawn);
   } else {
-    the_worker = join_or_refuse(open_inner_console(address_of("127.0.0.1"), 1, depth_of(depth), ""), 0);
+    the_worker = join_or_refuse(open_inner_console(address_of("127.0.0.1"), 1, depth_of(depth), ""), 0).release();
   }
   the_worker->inner_console_is_done = inner_console_is_done;
   if (job != nullptr) *job = the_worker->job();
@@ -249,7 +249,7 @@ int start_up(int* argc, char*** argv, int processes, int depth, amudp_spawnfn_t 
 }  // namespace
 
 Worker* worker() {
-  return the_worker.get();
+  return the_worker;
 }
 
 }  // namespace fairlead::amudp
