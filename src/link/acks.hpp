@@ -20,8 +20,8 @@ namespace fairlead::link {
 
 /// When the ACK of a segment leaves, if no data carries it before: after LinkOptions::ack_after, or with this pass.
 /// After the end of a long message with this pass, too; or in the next one, if this side answered the last such message
-/// with a long one before more arrived. The next answer then carries the ACK. In a stream a pass is long, and the sender
-/// would wait.
+/// with a long one before more arrived. The next answer then carries the ACK. In a stream a pass is long, and the
+/// sender would wait.
 enum class AckUrgency : std::uint8_t { later, after_end, at_once };
 
 class Acks {
