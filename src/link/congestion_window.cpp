@@ -123,8 +123,9 @@ bool CongestionWindow::is_standing(base::Duration queue) const {
 /// A flow that never needs all of its window never proves that the path carries more. So the path counts as congested
 /// until there was neither a queue nor heavy loss for a while, which doubles each time. A pause of the flow proves
 /// nothing, so a round counts for kRoundCounts at most.
-void CongestionWindow::end_congestion(base::Instant now) {
-  hindered_at_ += std::max(now - round_began_ - kRoundCounts, base::Duration::zero());
+void CongestionWindow::end_congestion(bool is_hindered, base::Instant now) {
+  const base::Duration pause = std::max(now - round_began_ - kRoundCounts, base::Duration::zero());
+  hindered_at_ = is_hindered ? now : hindered_at_ + pause;
   if (!is_congested_ || now - hindered_at_ < free_for_) return;
   is_congested_ = false;
   bytes_ = std::max(bytes_, first_);
@@ -157,8 +158,7 @@ void CongestionWindow::end_round(base::Instant now) {
     grow(now);
   }
   if (!is_standing(queue)) rounds_standing_ = 0;
-  if (queue > kQueueStanding || loss_ > kLossHeavy) hindered_at_ = now;
-  end_congestion(now);
+  end_congestion(queue > kQueueStanding || loss_ > kLossHeavy, now);
   round_began_ = now;
   round_ends_ = now + round_trip_;
   acked_ = bytes_acked_ = lost_ = in_flight_most_ = 0;

@@ -78,7 +78,7 @@ class CongestionWindow {
   void judge_trial(base::Instant now);
   void grow(base::Instant now);
   bool is_standing(base::Duration queue) const;
-  void end_congestion(base::Instant now);
+  void end_congestion(bool is_hindered, base::Instant now);
   /// Twice the bandwidth-delay product, plus the allowance.
   std::uint64_t enough() const { return std::max(2 * filling_ + allowance_, least_); }
   bool is_in_use() const { return in_flight_most_ > bytes_ - bytes_ / 4; }

@@ -295,6 +295,12 @@ TEST(CongestionWindow, APauseOfTheFlowIsNoPathWithoutAQueue) {
   round_of(path, 40'000, kEmpty);
   round_of(path, 40'000, kEmpty);
   EXPECT_FALSE(path.window.is_congested()) << "ten bursts without a queue are enough";
+  rounds_of(path, 100'000, kEmpty + 500us);
+  path.now += 70s;
+  round_of(path, 100'000, kEmpty + 500us);
+  ASSERT_TRUE(path.window.is_congested());
+  for (int i = 0; i < 150'000; ++i) round_of(path, 40'000, kEmpty);
+  EXPECT_FALSE(path.window.is_congested()) << "a queue after a pause counts from now on";
 }
 
 TEST(CongestionWindow, ALongerRouteIsBelievedInTime) {
